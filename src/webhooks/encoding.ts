@@ -1,7 +1,7 @@
 import { toHex } from "../runtime/bytes.ts";
 
 /**
- * Decodes hex with digits of either case. Anything else gives `undefined`: an odd number of digits, white space.
+ * Decodes hex in either case, or returns `undefined`.
  *
  * @example
  * decodeHex("00ff"); // Uint8Array [0, 255]
@@ -13,8 +13,7 @@ export function decodeHex(text: string): Uint8Array | undefined {
 }
 
 /**
- * Decodes canonical base64 (standard alphabet, padded). Anything else gives `undefined`: base64url, missing padding,
- * unused bits that are not zero.
+ * Decodes canonical, padded base64, or returns `undefined`.
  *
  * @example
  * decodeBase64("AP8="); // Uint8Array [0, 255]
@@ -24,13 +23,13 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   const form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
   if (!form.test(text)) return undefined;
   const binary = atob(text);
-  // atob ignores the unused bits before the padding: one signature would have several spellings.
+  // atob ignores the unused bits before the padding, so one signature would have several spellings.
   if (btoa(binary) !== text) return undefined;
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 
 /**
- * Decodes canonical base64url without padding, as in a JWT. Anything else gives `undefined`.
+ * Decodes canonical base64url without padding, as in a JWT, or returns `undefined`.
  *
  * @example
  * decodeBase64Url("AP8"); // Uint8Array [0, 255]
@@ -43,8 +42,7 @@ export function decodeBase64Url(text: string): Uint8Array | undefined {
 }
 
 /**
- * Decodes a public key as senders show it: the base64 of its SPKI (or, for Ed25519, of its 32 bytes), with or without
- * the lines `-----BEGIN PUBLIC KEY-----` and `-----END PUBLIC KEY-----`.
+ * Decodes a public key as senders show it: base64 of its SPKI or Ed25519's 32 bytes, with or without the lines of PEM.
  *
  * @throws {TypeError} it is anything else. The message does not repeat it
  *
@@ -63,14 +61,12 @@ export function decodePublicKey(text: string): Uint8Array {
 }
 
 /**
- * The two numbers of an ECDSA signature in DER, as Web Crypto takes them: one behind the other, 32 bytes each.
- * Anything that is not the DER of two positive integers of at most 32 bytes, in its shortest form, gives `undefined`.
+ * Converts an ECDSA signature from DER to Web Crypto's 64 bytes, or returns `undefined` if it is not the shortest DER.
  *
  * @example
  * const signature = decodeDer(decodeBase64(header)); // 64 bytes
  */
 export function decodeDer(der: Uint8Array | undefined): Uint8Array | undefined {
-  // SEQUENCE, its length, and two INTEGERs, each with its length. All lengths are below 128.
   if (der === undefined || der[0] !== 0x30 || der[1] !== der.length - 2) return undefined;
   const raw = new Uint8Array(64);
   let offset = 2;
@@ -78,26 +74,24 @@ export function decodeDer(der: Uint8Array | undefined): Uint8Array | undefined {
     const [tag, length = 0] = der.subarray(offset, offset + 2);
     const number = der.subarray(offset + 2, offset + 2 + length);
     const [first = 0x80, second = 0] = number;
-    // The highest bit is the sign: a zero stands before a number that has it, and before no other.
+    // The highest bit is the sign, so only a number that has it follows a zero.
     const isPadded = first === 0 && second >= 0x80;
     const digits = isPadded ? number.subarray(1) : number;
     const isShortest = first < 0x80 && (first > 0 || isPadded);
     if (tag !== 2 || !isShortest || digits.length > 32) return undefined;
     raw.set(digits, end - digits.length);
-    // A number that ends too early leads beyond the end.
     offset += 2 + length;
   }
   return offset === der.length ? raw : undefined;
 }
 
-/** How bytes are written as text: lower-case hex, base64 (padded), or base64url (not padded). */
+/** Lower-case hex, base64 (padded), or base64url (not padded). */
 export type Encoding = "hex" | "base64" | "base64url";
 
 /**
- * Bytes as text.
+ * Encodes bytes as text.
  *
  * @example
- * encodeBytes(Uint8Array.of(0, 255), "hex"); // "00ff"
  * encodeBytes(Uint8Array.of(0, 255), "base64url"); // "AP8"
  */
 export function encodeBytes(bytes: Uint8Array, encoding: Encoding): string {

@@ -3,7 +3,6 @@ import { WebhookVerificationError } from "./provider.ts";
 /**
  * The value of a header that the sender always sets.
  *
- * @param provider the provider's name, for the error
  * @throws {WebhookVerificationError} `missing-header`: it is absent or empty
  *
  * @example
@@ -16,10 +15,9 @@ export function requireHeader(provider: string, request: Request, header: string
 }
 
 /**
- * An id, or a part of the scope, from a header: 1 … 255 visible ASCII characters. Spaces are refused because a
- * header that was sent twice arrives as `"a, b"`.
+ * An id, or a part of the scope, from a header: 1 to 255 visible ASCII characters. Spaces are refused because a header
+ * that was sent twice arrives as `"a, b"`.
  *
- * @param provider the provider's name, for the error
  * @throws {WebhookVerificationError} `missing-header` or `malformed-header`
  *
  * @example
@@ -31,40 +29,38 @@ export function requireId(provider: string, request: Request, header: string): s
   return id;
 }
 
-/** Whether a value can be an id. Ids become part of keys and of log lines, so they are bounded. */
+/** Ids become part of keys and log lines. */
 export function isId(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value);
 }
 
-/** The error for a header that does not have its sender's form. */
 export function malformed(provider: string, header: string, why: string): WebhookVerificationError {
   return new WebhookVerificationError(provider, "malformed-header", `${header} ${why}`);
 }
 
-/** The most entries of a signature header that are read. Senders send two or three. */
+/** Senders send two or three. */
 export const maxSignatures = 16;
 
-/** The form of one signature in a header. */
+/** How one signature is written in a header. */
 export interface SignatureForm {
-  /** Text before the signature, e.g. `sha256=`. Default none. */
+  /** For example `sha256=`. Default none. */
   readonly prefix?: string | undefined;
-  /** Decodes the rest, or gives `undefined` if it is not canonical. */
+  /** Returns `undefined` if the rest is not canonical. */
   readonly decode: (text: string) => Uint8Array | undefined;
-  /** In bytes. Default any but none. */
+  /** In bytes. Default: any but none. */
   readonly length?: number | undefined;
 }
 
-/** The entries of a header. No more than one too many: nobody reads them, and anyone can send tens of thousands. */
+/** One more than allowed, because anyone can send tens of thousands. */
 export function entriesOf(header: string, separator: string): readonly string[] {
   return header.split(separator, maxSignatures + 1);
 }
 
-/** The signatures of a given form among the entries of a header. Other entries are skipped. */
 export function signaturesOf(
   entries: readonly string[],
   { prefix = "", decode, length }: SignatureForm,
 ): readonly Uint8Array[] {
-  // Before it is decoded: anyone can send a header of a hundred kilobytes. RSA has the longest signatures, of 1 kB.
+  // Anyone can send 100 kB. RSA's signatures, the longest, have 1 kB.
   const longest = prefix.length + 4 * (length ?? 1_024);
   return entries.flatMap((entry) => {
     const isOfForm = entry.length <= longest && entry.startsWith(prefix);
@@ -76,7 +72,6 @@ export function signaturesOf(
 /**
  * The signature of a header that carries exactly one, in a list.
  *
- * @param provider the provider's name, for the error
  * @throws {WebhookVerificationError} `missing-header` or `malformed-header`
  *
  * @example

@@ -4,30 +4,27 @@ import { malformed, requireHeader } from "./header.ts";
 import { badSignature, nameUrl } from "./provider.ts";
 import type { SignedContent } from "./verifier.ts";
 
-/** In characters. It is decoded before its signature is checked, and most servers take no longer header. */
+/** In characters. It is decoded before its signature is checked. */
 const longest = 8_192;
 
-/** A JWT of which nothing is known to be genuine yet. */
+/** A JWT that is not verified yet. */
 export interface SignedJwt {
-  /** Its signature, in a list. */
   readonly signatures: readonly Uint8Array[];
-  /** The signed part. */
   readonly signed: string;
   /**
-   * Reads the claims, compares some of them (with one text, or with several of which one is enough), and returns the
-   * times `nbf` and `exp`. Call it in `open`: after the signature was verified.
+   * Compares claims, with one text or several allowed ones, and returns `nbf` and `exp`. Call it in `open`, after the
+   * signature was verified.
    *
-   * @throws {WebhookVerificationError} `bad-signature`: the JWT is for another algorithm, or a claim differs
+   * @throws {WebhookVerificationError} `bad-signature`: another algorithm, or a claim differs
    */
   open(expected: Readonly<Record<string, string | readonly string[]>>): SignedContent;
 }
 
 /**
- * The JWT in a header. The algorithm is the receiver's choice, not the JWT's: a JWT that names another one is refused.
+ * Reads the JWT in a header. You choose the algorithm: a JWT that names another one is refused.
  *
- * @param provider the provider's name, for the error
- * @param alg the algorithm that the JWT must name, e.g. `HS256`
- * @throws {WebhookVerificationError} `missing-header` or `malformed-header`, even for more than 8 192 characters
+ * @param alg for example `HS256`
+ * @throws {WebhookVerificationError} `missing-header`, or `malformed-header`, also above 8 192 characters
  *
  * @example
  * const { signatures, signed, open } = requireJwt("acme", request, "acme-token", "HS256");
@@ -61,7 +58,7 @@ export function requireJwt(provider: string, request: Request, header: string, a
   };
 }
 
-/** A claim's seconds as ms. NaN, which no tolerance accepts, for anything but a number. */
+/** NaN, which no tolerance accepts, for anything but a number. */
 function time(seconds: unknown): number {
   return typeof seconds === "number" ? seconds * 1_000 : Number.NaN;
 }

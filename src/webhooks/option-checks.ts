@@ -1,9 +1,7 @@
 /**
- * A string option of a given form. By default it is any string that is not empty. The message does not repeat the value,
- * which may be a secret.
+ * The message does not repeat the value, because it may be a secret.
  *
- * @throws {TypeError} it is anything else: usually a variable that is not set (an empty secret is known to
- * everybody), or a secret that was pasted with a line break, or with quotes
+ * @throws {TypeError} another form: usually an unset variable, or a secret with a pasted line break
  */
 export function requireForm(option: string, value: unknown, form: RegExp = anyText): string {
   const isSecret = /secret|key|token/i.test(option);
@@ -24,28 +22,18 @@ export function requireForm(option: string, value: unknown, form: RegExp = anyTe
   );
 }
 
-/**
- * The strings of an option that takes one or several, at least one.
- *
- * @throws {TypeError} as {@link requireForm} does
- */
 export function requireForms(option: string, value: unknown, form?: RegExp): readonly string[] {
   return listOf(value).map((one) => requireForm(option, one, form));
 }
 
-/** The values of an option that takes one or several. An empty list becomes a list of it, to be refused as a value. */
+/** An empty list is refused as a value. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) && value.length > 0 ? value : [value];
 }
 
 const anyText: RegExp = /./s;
 
-/**
- * Refuses a secret or key that is the line of a file, or the text of a variable that is not set: each delivery would
- * otherwise be refused later, without this reason, and everybody knows "undefined".
- *
- * @throws {TypeError} it has quotes or the name of a variable before it, or stands for no value
- */
+/** Otherwise each delivery would be refused without this reason, and everybody knows "undefined". */
 export function refuseNoise(option: string, text: string): void {
   const mistakes: readonly (readonly [RegExp, string])[] = [
     [/^(["'`]).*\1$/s, "has quotes around it: take them out of the variable"],
@@ -59,20 +47,12 @@ export function refuseNoise(option: string, text: string): void {
   if (mistake) throw new TypeError(`${option} ${mistake[1]}`);
 }
 
-/** The form of secrets that users choose: any text. A line break at an end was added by an editor, or by `echo`. */
+/** Secrets that users choose. Editors and `echo` add line breaks at the ends. */
 export const chosen: RegExp = /^(?![\r\n]).*[^\r\n]$/s;
 
-/**
- * The form of secrets that the sender generates. They contain no white space, which was added when pasting, and nothing
- * that separates two secrets in one variable.
- */
+/** Secrets that senders generate. White space comes from pasting. */
 export const generated: RegExp = /^[^\s,;|]+$/;
 
-/**
- * The option `url` as a function.
- *
- * @throws {TypeError} it is neither a function nor the text of an HTTP(S) URL. From the function: it returns no text
- */
 export function urlOption(url: unknown): (request: Request) => string {
   if (typeof url === "function") {
     return (request) => {
@@ -87,5 +67,4 @@ export function urlOption(url: unknown): (request: Request) => string {
   return () => url;
 }
 
-/** The URL where the option `url` is not given. */
 export const urlOf = (request: Request): string => request.url;

@@ -2,32 +2,24 @@ import { RedlockError } from "../errors/errors.ts";
 
 /** A delivery whose signature was verified. */
 export interface VerifiedWebhook {
-  /** The event's id, equal in every redelivery: 1 … 255 visible ASCII characters. */
+  /** Equal in every redelivery: 1 to 255 visible ASCII characters. */
   readonly id: string;
-  /**
-   * Names that the id is unique within, besides the provider's name. They are part of the idempotency key's scope.
-   * Absent if the id alone identifies the event. They come from headers, which the signature may not cover even
-   * if it covers the id.
-   */
+  /** The id is unique within these names, which may not be signed. */
   readonly scope?: readonly string[];
-  /** When the sender signed the delivery, in ms since 1970. Absent if the signature covers no time. */
+  /** In ms since 1970. Absent if the signature covers no time. */
   readonly timestamp?: number;
   /**
-   * One-way tags of the secrets that the provider accepts. Absent if the provider has a name of its own. They are
-   * part of the key's scope, so that a sender with another secret cannot use up this sender's ids.
+   * One-way tags of the secrets, part of the key's scope, so that a sender with another secret cannot use up these ids.
    */
   readonly secretTags?: readonly string[];
-  /** The sender's name for the delivery, from a header that is not signed. Use it in logs, never for a decision. */
+  /** The sender's name for the delivery, not signed: use it in logs, never for a decision. */
   readonly deliveryId?: string;
-  /**
-   * Whether the signature covers the id. If false, anyone who captured a delivery can send the same body again
-   * under a new id. To prevent that, take the id from the body (`id: "body"`).
-   */
+  /** If false, anyone with a captured delivery can repeat it under a new id, which `id: "body"` prevents. */
   readonly idSigned: boolean;
 }
 
 /**
- * One sender of webhooks: verifies its deliveries and reads their ids.
+ * Verifies one sender's deliveries and reads their ids.
  *
  * @example
  * const provider = github({ secret: env.GITHUB_WEBHOOK_SECRET });
@@ -36,35 +28,31 @@ export interface VerifiedWebhook {
  */
 export interface WebhookProvider {
   /**
-   * Separates this sender's ids from the ids of all other senders. If you name a provider of this package yourself,
-   * its secrets are left out of the key: senders with different secrets then need different names.
+   * Separates this sender's ids from all others. A name of your own leaves secrets out of the key, so senders with
+   * different secrets need different names.
    */
   readonly name: string;
-  /** The most bytes that a delivery of this sender has, if it documents that. See `maxRequestBody`. */
+  /** The most bytes of a delivery: the default of `maxRequestBody`. */
   readonly maxBody?: number | undefined;
   /**
-   * For how long after the first delivery the sender retries, in ms, where it documents that. A `retention` below it is a
-   * `RangeError`: a retry that comes later would run again. Default: not known, and every retention is accepted.
+   * For how long the sender retries, in ms. A `retention` below it is a `RangeError`, because a later retry would run
+   * again. Default: unknown, and any retention is accepted.
    */
   readonly retries?: number | undefined;
   /**
    * Verifies one delivery.
    *
-   * @param request the request. Its headers are read, its own body is not
+   * @param request only its headers are read
    * @param body the request's body as it arrived, byte for byte
-   * @throws {WebhookVerificationError} the delivery is not genuine, or not recent enough
+   * @throws {WebhookVerificationError} the delivery is not genuine or not recent enough
    * @throws {TypeError} `body` is not a `Uint8Array`
    */
   verify(request: Request, body: Uint8Array): Promise<VerifiedWebhook>;
 }
 
 /**
- * Why a delivery is refused.
- *
- * - `missing-header`: a header that the sender always sets is absent or empty
- * - `malformed-header`: a header does not have the sender's form
- * - `bad-signature`: none of the secrets or keys made this signature for this body
- * - `outside-tolerance`: signed too long ago, too far in the future, or without the time that the sender always signs
+ * Why a delivery is refused: a header is absent or malformed, no key made this signature for this body, or the signed
+ * time is missing or too far from now.
  */
 export type WebhookVerificationReason =
   | "missing-header"
@@ -73,15 +61,13 @@ export type WebhookVerificationReason =
   | "outside-tolerance";
 
 /**
- * A delivery is not genuine. Do nothing, and answer 401, whatever the `reason`: Shopify and Discord test for that status
- * before they accept an app. Its `code` is `WEBHOOK_INVALID`. It is safe to log: it contains neither the secret, nor the
- * expected signature, nor anything that was sent but, if the URL is signed, that URL without the values in its query.
+ * A delivery is not genuine: do nothing and answer 401, because Shopify and Discord test for that status. The message
+ * has no secret, no expected signature, and of the request at most the signed URL without its query's values.
  *
  * @example
  * if (error instanceof WebhookVerificationError) return new Response(error.reason, { status: 401 });
  */
 export class WebhookVerificationError extends RedlockError {
-  /** The name of the provider that refused the delivery. */
   readonly provider: string;
   readonly reason: WebhookVerificationReason;
 
@@ -93,12 +79,10 @@ export class WebhookVerificationError extends RedlockError {
   }
 }
 
-/** The error for a signature that does not hold. */
 export function badSignature(provider: string, why: string): WebhookVerificationError {
   return new WebhookVerificationError(provider, "bad-signature", why);
 }
 
-/** Why none of the keys may have made a signature: the usual causes. */
 export function noneOfTheKeys(url: string | undefined): string {
   const causes = `either the secret or key is not that of this endpoint and mode (test or live), or what was signed was changed \
 before it was verified, for example a body that was parsed and serialised again`;
@@ -110,7 +94,7 @@ to the URL that the sender calls`;
   return `none of the keys made this signature: ${causes}${ofUrl}`;
 }
 
-/** A URL for messages: without a password, and without the values in its query, in which your users' data may stand. */
+/** A query's values may be your users' data. */
 export function nameUrl(url: string): string {
   return url
     .replace(/^(\w+:\/\/)[^/?#]*@/, "$1")

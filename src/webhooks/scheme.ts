@@ -20,75 +20,63 @@ import type { ReadSigned, SignedContent, SignedRequest } from "./verifier.ts";
 
 /** Where a sender puts the time of signing: one of these. */
 export interface HmacTime {
-  /** A header with seconds since 1970, ten digits. `signedText` must contain `{time}`. */
+  /** A header with ten digits of seconds since 1970. `signedText` must contain `{time}`. */
   readonly header?: string | undefined;
-  /** The one entry of the signature's header with this prefix, e.g. `t=`. Needs `separator`. Otherwise it is like a header. */
+  /**
+   * The prefix of the time's entry in the signature's header, e.g. `t=`. Needs `separator`, and `{time}` in
+   * `signedText`.
+   */
   readonly entry?: string | undefined;
-  /** A field of the JSON body with ms since 1970, as a number. It is left out of the body's hash. */
+  /** A field of the JSON body with ms since 1970. It is left out of the body's hash. */
   readonly field?: string | undefined;
 }
 
 /** Where a sender puts the event's id: one of these. */
 export interface HmacId {
-  /** A header, or the first that is present of several. The id counts as signed if `signedText` contains `{id}`. */
+  /** A header, or several of which the first that is present counts. Signed if `signedText` contains `{id}`. */
   readonly header?: string | readonly string[] | undefined;
-  /** A field of the JSON body, or the body's hash if that field holds no id. */
+  /** A field of the JSON body, else the body's hash. */
   readonly field?: string | undefined;
 }
 
-/** Where a sender puts its signature, and the part that it covers. */
 export interface Scheme {
   /** The header with the signature, e.g. `x-acme-signature`. */
   readonly header: string;
   /** Default `"HMAC-SHA256"`. */
   readonly algorithm?: SignatureAlgorithm | undefined;
-  /** Decodes a signature, or gives `undefined` if it is not canonical. Default {@link decodeHex}. */
   readonly decode?: SignatureForm["decode"] | undefined;
   /** The text before each signature, e.g. `sha256=`. Default none. */
   readonly prefix?: string | undefined;
   /**
-   * What separates the entries of a header that may hold several signatures, e.g. `,`. One signature that holds is
-   * enough, and entries of other forms are skipped. More than 16 entries are refused. Default: the header is one
-   * signature.
+   * Separates the signatures of a header with several, e.g. `,`. One that holds is enough. At most 16 entries. Default:
+   * the header is one signature.
    */
   readonly separator?: string | undefined;
   /**
-   * The signed text, e.g. `{id}.{time}.{body}`. It ends with `{body}`. `{id}` and `{time}` may each occur
-   * once, and must if the signature covers them. The character behind `{id}` ends the id, so the sender must never use
-   * it in an id: an id that contains it is refused, or a captured delivery could be split at another place. Default
-   * `{body}`.
+   * The signed text, which ends with `{body}`, e.g. `{id}.{time}.{body}`. The character behind `{id}` ends the id: an
+   * id that contains it is refused, because a captured delivery could be split at another place. Default `{body}`.
    */
   readonly signedText?: string | undefined;
-  /** What `{url}` stands for in `signedText`. */
   readonly url?: ((request: Request) => string) | undefined;
-  /**
-   * Where the time of signing is, e.g. `{ header: "acme-time" }`. Deliveries outside `tolerance` are refused. Default:
-   * the sender signs no time, and deliveries of any age are accepted.
-   */
+  /** Where the time of signing is, e.g. `{ header: "acme-time" }`. Default: deliveries of any age are accepted. */
   readonly time?: HmacTime | undefined;
-  /** Reads the time of a header or entry, in ms. Default {@link parseSeconds}. */
   readonly parseTime?: typeof parseSeconds | undefined;
-  /**
-   * Where the event's id is, e.g. `{ field: "event_id" }`. Default: the SHA-256 of the body, or, with `time.field`, of
-   * the JSON without that field.
-   */
+  /** Where the event's id is, e.g. `{ field: "event_id" }`. Default: the SHA-256 of the body, without `time.field`. */
   readonly id?: HmacId | undefined;
-  /** A header that becomes `deliveryId`, or several of which the first with an id does. For logs. Default none. */
+  /** A header that becomes `deliveryId`, or several of which the first with an id does. Default none. */
   readonly deliveryId?: string | readonly string[] | undefined;
   /**
-   * Reads the scope of the id, e.g. `(request) => [requireId("acme", request, "acme-account")]`. It is called
-   * after the signature was verified. Throw a `WebhookVerificationError` to refuse the delivery. An empty list or an
-   * empty string is a `TypeError` of `verify`. Default: no scope.
+   * Reads the scope of the id after the signature was verified, e.g. `(request) => [requireId("acme", request,
+   * "acme-account")]`. Throw a `WebhookVerificationError` to refuse the delivery. Default: no scope.
    */
   readonly scope?: ((request: Request) => readonly string[]) | undefined;
 }
 
 type IdPlaces = Pick<Scheme, "id" | "deliveryId" | "signedText">;
 
-/** Reads the signed text of a scheme. */
 export function readerOf(name: string, scheme: Scheme): ReadSigned {
   const { header, signedText = "{body}", time, parseTime = parseSeconds } = scheme;
-  // Texts and names by turns: "{id}.{body}" gives ["", "id", ".", "body", ""].
+  // "{id}.{body}" becomes ["", "id", ".", "body", ""].
   const template = signedText.split(/\{(\w+)\}/);
 
   return (request, body) => {
@@ -120,7 +108,6 @@ export function readerOf(name: string, scheme: Scheme): ReadSigned {
   };
 }
 
-/** The signatures of the header, and the time among its entries. */
 function readSignatures(
   name: string,
   { header, algorithm = "HMAC-SHA256", prefix = "", decode = decodeHex, separator, time }: Scheme,
@@ -132,7 +119,7 @@ function readSignatures(
   const entries = entriesOf(requireHeader(name, request, header), separator);
   const signatures = signaturesOf(entries, form);
   const times = entries.filter((entry) => timePrefix !== undefined && entry.startsWith(timePrefix));
-  // Of two times, one could be the signed one and the other the one that is checked.
+  // Of two times, one could be signed and the other one checked.
   const oneTime = timePrefix === undefined || times.length === 1;
   if (entries.length > maxSignatures || signatures.length === 0 || !oneTime) {
     const needed = timePrefix === undefined ? "" : `one ${timePrefix} and `;
@@ -141,7 +128,6 @@ function readSignatures(
   return { signatures, timeEntry: times[0]?.slice(timePrefix!.length) };
 }
 
-/** What headers say of the ids. */
 export function readIds(
   name: string,
   scheme: IdPlaces,
@@ -159,7 +145,6 @@ export function readIds(
   };
 }
 
-/** The id in a header, or undefined if there is none. */
 function readId(name: string, { id, signedText = "" }: IdPlaces, request: Request): string | undefined {
   if (id?.header === undefined) return undefined;
   const headers = [id.header].flat();
@@ -173,11 +158,7 @@ function readId(name: string, { id, signedText = "" }: IdPlaces, request: Reques
   return value;
 }
 
-/**
- * The id of a verified body: the time of sending, and the event's id unless it stood in a header. Without its time the
- * body names the event: a retry may carry a new time. A time that is missing or no number is NaN, which no tolerance
- * accepts.
- */
+/** A retry may carry a new time, so the hash leaves it out. A missing time is NaN, which no tolerance accepts. */
 async function openBody(
   { time, id }: Scheme,
   body: Uint8Array,
@@ -186,7 +167,7 @@ async function openBody(
   const idOf = (content: Uint8Array) =>
     id?.field === undefined ? bodyHash(content) : bodyId(content, id.field);
   if (time?.field === undefined) return { id: idOfHeader ?? (await idOf(body)) };
-  // Two events that differ in a digit beyond JavaScript's are two.
+  // Two events may differ only in a digit that JavaScript's numbers lose.
   const { [time.field]: sent, ...event } = jsonFields(body, parseExactJson);
   const content = new TextEncoder().encode(JSON.stringify(event));
   return {

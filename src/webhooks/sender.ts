@@ -7,31 +7,23 @@ import { type ReadSigned, type SignedRequest, type Verifier, verifier } from "./
 
 /** How a sender signs, and which options its users have besides `secret` and `name`. */
 export type Row = {
-  /** The provider's name, unless its user gives another. Default: the name of the sender's function. */
+  /** Default: the name of the sender's function. */
   readonly name?: string;
-  /** The form of its secrets. Default: no white space. */
   readonly secret?: RegExp;
-  /** Its users give a public key instead of a secret. This function decodes it. */
+  /** Its users give a public key instead of a secret. */
   readonly publicKey?: (text: string) => Uint8Array;
-  /** It signs the time. Its users have `tolerance`, of which this is the default, in ms, and `now`. */
+  /** The default, in ms. Its users have `tolerance` and `now`. */
   readonly tolerance?: number;
-  /** Times in the future are not compared, because the sender's own libraries do not. */
+  /** Times in the future are accepted, as by the sender's own libraries. */
   readonly anyFuture?: boolean;
-  /** It signs the URL. Its users have, or must give, `url`. */
   readonly url?: "optional" | "required";
-  /** The place of the event's id. See {@link Scheme}. */
   readonly id?: Scheme["id"];
-  /** A header that is not signed, or several of which the first counts. See {@link Scheme}. */
   readonly deliveryId?: Scheme["deliveryId"];
-  /** Its users have, or must give, `id`: whether `deliveryId` is the id. The default is the one in the body. */
+  /** Its users have, or must give, `id`: whether `deliveryId` is the id. */
   readonly idOption?: "optional" | "required";
-  /** Checks signatures. Default: by `algorithm`. */
   readonly check?: (keys: readonly Key[]) => SignatureCheck;
-  /** Further options. The sender checks them. */
   readonly moreOptions?: readonly string[];
-  /** The most bytes of a delivery, where the sender documents that. */
   readonly maxBody?: number;
-  /** For how long it retries a delivery, in ms, where it documents that. */
   readonly retries?: number;
 } & (
   | (Omit<Scheme, "url" | "scope"> & { readonly scope?: (given: Given) => Scheme["scope"] })
@@ -41,30 +33,19 @@ export type Row = {
     }
 );
 
-/** What its user gave, checked. */
 export interface Given {
   readonly name: string;
   readonly url: ((request: Request) => string) | undefined;
-  /** Whether the id comes from the body. */
   readonly fromBody: boolean;
 }
 
 type SenderOptions = Partial<SecretOptions & PublicKeyOptions & IdOptions & UrlOptions & ToleranceOptions>;
 
-/** The provider of a sender that has a row. */
 export interface Sender extends Verifier {
   /** @internal */
   readonly row: Row;
 }
 
-/**
- * Makes the provider of a sender.
- *
- * @param call the sender's function
- * @param options what its user gave
- * @throws {TypeError} an option is unknown, missing or not of its form
- * @throws {RangeError} `tolerance` is out of range
- */
 export function sender(call: string, options: SenderOptions, row: Row): Sender {
   const names = [
     row.publicKey ? "publicKey" : "secret",

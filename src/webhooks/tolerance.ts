@@ -4,21 +4,20 @@ import type { ToleranceOptions } from "./options.ts";
 import { WebhookVerificationError } from "./provider.ts";
 
 /**
- * Throws unless a signed time, in ms since 1970, is within the tolerance. With `expires`, unless now is between the two,
- * give or take the tolerance.
+ * Throws a `WebhookVerificationError` (`outside-tolerance`) unless the time, in ms since 1970, is within the tolerance,
+ * or with `expires`, unless now is between the two, give or take the tolerance.
  */
 export type ToleranceCheck = (timestamp: number, expires?: number) => void;
 
-/** Between two clocks, in ms, where the sender says until when a delivery may be accepted. */
+/** In ms. For senders that say until when a delivery may be accepted. */
 export const clockSkew = 10_000;
 
 /**
- * Makes a check of signed times. All times are cut to whole seconds, as most senders cut theirs: the dropped fraction
- * would otherwise count as age.
+ * Makes a check of signed times. Times are cut to whole seconds, because the fraction would count as age with senders
+ * that cut theirs.
  *
- * @param provider the provider's name, for the error, which is a `WebhookVerificationError`: `outside-tolerance`
- * @param fallback the tolerance, in ms, if the options have none
- * @param anyFuture whether times in the future are not compared. Default false
+ * @param fallback the tolerance in ms if the options have none
+ * @param anyFuture accepts all times in the future
  * @throws {RangeError} `tolerance` is out of range
  * @throws {TypeError} `now` is not a function
  *
@@ -43,7 +42,7 @@ export function toleranceCheck(
     const early = anyFuture ? Number.NEGATIVE_INFINITY : wholeSeconds(timestamp) - time;
     const late = time - wholeSeconds(expires ?? timestamp);
     const off = Math.max(early, late);
-    // In this form NaN is refused: the answer of a broken clock, or a time that is missing.
+    // In this form NaN is refused: a broken clock, or a missing time.
     if (off <= allowed) return;
     const by = `${off / 1_000} s${expires === undefined ? "" : " beyond its validity"}, and ${allowed / 1_000} s are allowed`;
     let why = "no time to compare";
@@ -58,11 +57,9 @@ function wholeSeconds(time: number): number {
 }
 
 /**
- * Parses a header's seconds into ms since 1970. Exactly ten digits, which holds until the year 2286: where nothing
- * separates time and body, a digit could otherwise be moved from one into the other, and a captured delivery be read
- * as one that was never sent.
+ * Parses ten digits of seconds into ms since 1970. If nothing separates time and body, a digit could otherwise move
+ * between them, and a captured delivery would read as another one.
  *
- * @param provider the provider's name, for the error
  * @throws {WebhookVerificationError} `malformed-header`
  *
  * @example

@@ -15,64 +15,48 @@ import { readerOf, type Scheme } from "../scheme.ts";
 import { algorithms, type Key, type SignatureAlgorithm, signatureCheck } from "../signature-check.ts";
 import { type ReadSigned, verifier } from "../verifier.ts";
 
-/** What describes a signature in a header. */
 type Described = Pick<
   Scheme,
   "header" | "prefix" | "separator" | "signedText" | "time" | "id" | "deliveryId" | "scope"
 >;
 
 /**
- * Options of `signatureProvider`: `header` and what describes the signature in it, or `read`. A value of the wrong type or
- * form is a `TypeError` at set-up. So are options that contradict each other. `tolerance` is 300 000 (5 minutes) by
- * default, and 10 000 for requests that say until when they may be accepted (`expires`).
+ * Options of `signatureProvider`: `header` and the options that describe its signature, or `read`. `tolerance` is 300
+ * 000 (5 minutes) by default, and 10 000 for requests with `expires`.
  */
 export interface SignatureProviderOptions extends ToleranceOptions, Partial<Described> {
-  /**
-   * The provider's name: the first part of every key's scope and of every error message, e.g. `acme`. At least one
-   * character.
-   */
+  /** The first part of every key's scope and of every error message, e.g. `acme`. */
   readonly name: string;
-  /** How the sender signs. */
   readonly algorithm: SignatureAlgorithm;
   /**
-   * The key, or several while it is being rotated: each of them is accepted. A secret for HMAC: text stands for its
-   * UTF-8. If the sender signs with the bytes behind a hex or base64 text, decode it: `decodeBase64(env.ACME_SECRET)`. For
-   * other algorithms the bytes of a public key: `decodePublicKey(env.ACME_PUBLIC_KEY)`.
+   * The key, or several while you rotate it: each is accepted. For HMAC a secret: if the sender signs with decoded
+   * bytes, pass `decodeBase64(env.ACME_SECRET)`. For others a public key: `decodePublicKey(env.ACME_PUBLIC_KEY)`.
    */
   readonly key: Key | readonly Key[];
   /**
-   * Whether one-way tags of the keys become part of the scope, which keeps the ids of senders with different keys
-   * apart. Set it to false only if all senders of this `name` share one key: then a rotation changes no key of
-   * the store. Default true.
+   * Adds one-way tags of the keys to the scope. Set it to false only if all senders of this `name` share one key, so
+   * that a rotation changes no key of the store. Default true.
    */
   readonly tagSecrets?: boolean | undefined;
-  /**
-   * How the signature in `header` is encoded: hex with digits of either case, base64 with padding, or base64url without.
-   * Other spellings are refused. Default `"hex"`.
-   */
+  /** How the signature in `header` is encoded. Default `"hex"`. */
   readonly encoding?: Encoding | undefined;
   /**
-   * For how long the sender retries a delivery, in ms. A `retention` below it is a `RangeError` where the provider is used.
-   * An integer of at least 0. Default: not known, and every retention is accepted.
+   * For how long the sender retries, in ms. A `retention` below it is a `RangeError`. Default: any retention is
+   * accepted.
    */
   readonly retries?: number | undefined;
   /**
-   * Reads the signed text if `header` and its like cannot say it: over the URL or parts of a form, or as a JWT. Nothing
-   * of the request is known to be genuine yet: take no decision here but to refuse it, with a `WebhookVerificationError`,
-   * and leave what needs the content to `open`.
+   * Returns the signed text if `header` cannot describe it, for example with the URL, parts of a form, or a JWT.
+   * Nothing is known to be genuine yet: at most refuse the request, and read its content in `open`.
    */
   readonly read?: ReadSigned | undefined;
 }
 
 /**
- * Makes a provider for a sender of your own: its signature stands in a header, or `read` finds it.
+ * Makes a provider for a sender of your own. `verify` looks into the body only after it has checked time and signature.
  *
- * `verify` reads the headers, compares the time, checks the signature with each key, a secret's in constant time, and looks
- * into the body only after that.
- *
- * @throws {TypeError} at once: an option is unknown, missing or not of its form, `signedText` contradicts `id` or `time`, or
- * `tolerance` or `now` is given without a time
- * @throws {RangeError} at once: `tolerance` or `retries` is out of range
+ * @throws {TypeError} an option is wrong, or options contradict each other
+ * @throws {RangeError} `tolerance` or `retries` is out of range
  *
  * @example
  * // acme-signature: sha256=…, of the time in acme-time, a dot and the body, whose event_id is the event's id
@@ -118,7 +102,6 @@ export function signatureProvider(options: SignatureProviderOptions): WebhookPro
   });
 }
 
-/** By encoding. */
 export const decoders: Readonly<Record<Encoding, (text: string) => Uint8Array | undefined>> = {
   hex: decodeHex,
   base64: decodeBase64,
@@ -151,12 +134,10 @@ const schema: Schema<SignatureProviderOptions> = {
   now: later,
 };
 
-/** A text of this form. Default: any that is not empty. */
 function text(form?: RegExp): Check {
   return (option, value) => requireForm(option, value, form);
 }
 
-/** One text of this form, or several. */
 function texts(form: RegExp): Check {
   return (option, value) => requireForms(option, value, form);
 }
@@ -166,7 +147,6 @@ function oneOfAlgorithms(option: string, value: unknown): void {
   throw new TypeError(`${option} must be one of ${Object.keys(algorithms).join(", ")}`);
 }
 
-/** The keys, as a list. The message does not repeat any part of them. */
 function checkKeys({ algorithm, key }: SignatureProviderOptions): readonly Key[] {
   const isSecret = algorithms[algorithm].name === "HMAC";
   const form = isSecret ? "a string or a Uint8Array" : "a Uint8Array, as decodePublicKey returns it,";
@@ -177,11 +157,10 @@ function checkKeys({ algorithm, key }: SignatureProviderOptions): readonly Key[]
   });
 }
 
-/** A place of exactly one kind, as `{ header: "acme-time" }` is. */
+/** Of exactly one kind, e.g. `{ header: "acme-time" }`. */
 function place(kinds: Readonly<Record<string, Check>>): Check {
   return (option, value: unknown) => {
     const given = checkType(option, value, "object") as Record<string, unknown>;
-    // Here only the names: which one is given decides what its value is called.
     checkOptions(option, given, Object.fromEntries(Object.keys(kinds).map((kind) => [kind, later])));
     const [kind, ...more] = Object.entries(given).filter(([, name]) => name !== undefined);
     if (!kind || more.length > 0) {
@@ -192,9 +171,7 @@ function place(kinds: Readonly<Record<string, Check>>): Check {
 }
 
 /**
- * Accepts only templates that can be read in one way: the time has a fixed length, and an id ends at the character
- * behind it. Otherwise parts of a captured delivery could be moved from one field into another, and the signature would
- * still hold.
+ * Otherwise parts of a captured delivery could move from one field into another, and the signature would still hold.
  */
 function checkSignedText(option: string, template: unknown): void {
   const form = /^(?:[^{}]|\{(?:id|time)\})*\{body\}$/;
@@ -206,7 +183,7 @@ function checkSignedText(option: string, template: unknown): void {
   }
 }
 
-/** Refuses options that contradict each other. Ignored, each would leave a user less protected than they believe. */
+/** Ignored, each contradiction would leave users less protected than they believe. */
 function checkCombination(options: SignatureProviderOptions): void {
   const { header, read, signedText = "", separator, time, id, tolerance, now } = options;
   const coversTime = signedText.includes("{time}");

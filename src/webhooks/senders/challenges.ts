@@ -5,10 +5,9 @@ import { generated, requireForm } from "../option-checks.ts";
 import { constantTimeEqual, hmacSha256 } from "../signature-check.ts";
 
 /**
- * Answers the GET with which Meta confirms a URL: with its `hub.challenge` if it knows the verify token, otherwise with
- * 403. Undefined for every other request.
+ * Answers the GET with which Meta confirms a URL, with 403 if the verify token is wrong. Undefined for other requests.
  *
- * @param verifyToken the text that you gave to Meta together with the URL
+ * @param verifyToken the text that you gave to Meta with the URL
  * @throws {TypeError} `verifyToken` is empty or not a string
  *
  * @example
@@ -22,18 +21,16 @@ export function metaChallenge(request: Request, verifyToken: string): Response |
   const token = new TextEncoder().encode(query.getAll("hub.verify_token")[0]);
   const challenge = query.get("hub.challenge");
   if (!constantTimeEqual(token, expected) || !isId(challenge)) return new Response(null, { status: 403 });
-  // Plain text, which no browser takes for a page.
+  // No browser runs plain text.
   const headers = { "content-type": "text/plain", "x-content-type-options": "nosniff" };
   return new Response(challenge, { headers });
 }
 
 /**
- * Answers the request with which Zoom confirms a URL (`endpoint.url_validation`): with its token and the token's
- * HMAC-SHA256. Undefined for every other body.
+ * Answers the request with which Zoom confirms a URL. Undefined for other bodies. Call it only after `verify`, because
+ * the answer is signed with Zoom's secret.
  *
- * Call it only after `verify`: the answer is signed with the secret that Zoom signs with.
- *
- * @param secret the app's secret token. It is the one that Zoom has now, if it is being rotated
+ * @param secret the app's secret token that Zoom has now
  * @throws {TypeError} `secret` is empty or contains white space
  *
  * @example
@@ -45,7 +42,7 @@ export async function zoomChallenge(body: Uint8Array, secret: string): Promise<R
   requireForm("secret", secret, generated);
   const { event, payload } = jsonFields(body);
   const { plainToken }: { plainToken?: unknown } = Object(payload);
-  // Zoom's tokens are of this form. A text like `v0:time:body` would be answered with the signature of a delivery.
+  // A text like `v0:time:body` would be answered with the signature of a delivery.
   const isToken = typeof plainToken === "string" && /^[\w+/=-]{1,255}$/.test(plainToken);
   if (event !== "endpoint.url_validation" || !isToken) return undefined;
   const encryptedToken = toHex(await hmacSha256(secret, plainToken));

@@ -8,24 +8,22 @@ import { clockSkew } from "../tolerance.ts";
 import type { SignedRequest } from "../verifier.ts";
 
 /**
- * Upstash QStash's messages: `Upstash-Signature` is a JWT (HS256) with the hash of the body. Its issuer, its times and
- * the hash are compared, and the URL if you give it. A delivery is accepted from its `nbf` to its `exp`, 5 minutes
- * later. The JWT contains no id of the message, so you must choose one:
+ * Upstash QStash's messages: `Upstash-Signature` is a JWT with the body's hash, valid for 5 minutes. It has no id, so
+ * you must choose one:
  *
- * - `id: "header"`: `Upstash-Message-Id`, which is equal in every retry, but not signed: anyone who captured a delivery can
+ * - `id: "header"`: `Upstash-Message-Id`, equal in every retry but not signed, so anyone with a captured delivery can
  *   repeat it under new ids while its JWT is valid.
- * - `id: "body"`: the body's hash. Two messages with equal bodies are one, so each must contain an id of your own. Never use it
- *   for schedules, whose bodies are all equal.
+ * - `id: "body"`: the body's hash, so each message needs an id of its own. Never use it for schedules, whose bodies are
+ *   all equal.
  *
- * @param options `secret`: the current and the next signing key. With two and no `name`, every delivery costs two runs. `url`:
- * the one that the messages are published to: deliveries that were signed for another one (`sub`) are refused. Default: not
- * compared, as in QStash's own library. `tolerance`: how far the clocks may differ, default 10 000
- * @throws {TypeError} at once: an option is unknown, missing or not of its form
+ * @param options `secret`: the current and the next signing key. With two and no `name`, every delivery costs two runs.
+ * `url`: deliveries that were signed for another URL are refused. Default: any URL. `tolerance`: how far the clocks may
+ * differ, default 10 000
+ * @throws {TypeError} an option is wrong
  *
  * @example
  * const secret = [env.QSTASH_CURRENT_SIGNING_KEY, env.QSTASH_NEXT_SIGNING_KEY];
  * const provider = qstash({ secret, id: "header", name: "qstash" });
- * const { id, timestamp } = await provider.verify(request, body);
  */
 export function qstash(
   options: SecretOptions & Required<IdOptions> & UrlOptions & ToleranceOptions,
@@ -46,7 +44,7 @@ function readJwt({ name, url }: Given, request: Request, body: Uint8Array): Sign
     signed,
     async open() {
       const hash = encodeBytes(await sha256(body), "base64url");
-      // With or without padding, as QStash's own library accepts it.
+      // QStash's own library accepts both.
       return open({ iss: "Upstash", body: [hash, `${hash}=`], ...(url && { sub: url(request) }) });
     },
   };

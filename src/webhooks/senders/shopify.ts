@@ -6,28 +6,16 @@ import type { WebhookProvider } from "../provider.ts";
 import { sender } from "../sender.ts";
 
 /**
- * Shopify's webhooks and events: `X-Shopify-Hmac-Sha256`, or since 2026 `Shopify-Hmac-Sha256`, is the base64 HMAC-SHA256 of the
- * body. The other headers follow these two ways of naming, too. If both are present, headers without `X-` count, as in
- * Shopify's own libraries. The signature covers neither the delivery's id nor shop and topic, and Shopify signs no time. The id
- * is the body's hash, or with `id: "header"` `Shopify-Webhook-Id`, or `Shopify-Event-Id` if that is absent.
- *
- * The scope is the topic: one action of a merchant is sent under several topics, whose bodies may be equal. A captured
- * body can therefore be sent once under each of `topics`: decide by the body what happened. The shop is left out of
- * the scope, or a captured body could be sent again under the name of any shop. With `id: "header"` the scope is shop
- * and topic.
- *
- * Bodies that contain only ids, such as those of `inventory_levels/disconnect`, are equal when the event happens again, and
- * then count as one: see docs/senders.md.
- *
- * Shopify waits 5 s for an answer and retries 8 times within 4 hours, with an equal body. It may go on signing with an
- * old secret for an hour.
+ * Shopify's webhooks and events, signed in `Shopify-Hmac-Sha256`, or with `X-` before all headers. Only the body is
+ * signed. The id is its hash and the scope the topic, so a captured body can be sent once under each of `topics`:
+ * decide by the body what happened. With `id: "header"`, the id is `Shopify-Webhook-Id` and the scope shop and topic.
+ * Events with equal bodies count as one: see docs/senders.md.
  *
  * @param options `secret`: the app's client secret
- * @throws {TypeError} at once: an option is unknown, missing or not of its form
+ * @throws {TypeError} an option is wrong
  *
  * @example
  * const provider = shopify({ secret: env.SHOPIFY_CLIENT_SECRET, topics: "orders/create" });
- * const { id, scope } = await provider.verify(request, body);
  */
 export function shopify(options: ShopifyOptions): WebhookProvider {
   const [newer, older] = [providerBy("shopify", options), providerBy("x-shopify", options)];
@@ -38,13 +26,12 @@ export function shopify(options: ShopifyOptions): WebhookProvider {
   };
 }
 
-/** The provider for one of the two ways of naming the headers. */
 function providerBy(prefix: string, options: ShopifyOptions): WebhookProvider {
   return sender("shopify", options, {
     retries: 4 * 3_600_000,
     header: `${prefix}-hmac-sha256`,
     decode: decodeBase64,
-    // Shopify's documentation named the event's id as the deduplication id before it named the delivery's.
+    // Shopify has named each of them as the deduplication id.
     deliveryId: [`${prefix}-webhook-id`, `${prefix}-event-id`],
     idOption: "optional",
     moreOptions: ["topics"],

@@ -17,28 +17,20 @@ const schema: Schema<StandardWebhooksOptions> = {
   name: later,
 };
 
-// The start of a header's name, without the dash that follows.
 const prefixForm = /^[A-Za-z0-9-]*[A-Za-z0-9]$/;
 
-/** The schemes. Their signatures differ in length. */
 const v1 = { prefix: "v1,", decode: decodeBase64, length: 32 };
 const v1a = { prefix: "v1a,", decode: decodeBase64, length: 64 };
 
 /**
- * Standard Webhooks (https://www.standardwebhooks.com), which Svix, Clerk, Resend and others send: headers `webhook-id`,
- * `webhook-timestamp` and `webhook-signature` (or `svix-…`). The signature covers `id.timestamp.body`. Schemes are `v1`
- * (HMAC-SHA256) and `v1a` (Ed25519, if the platform's Web Crypto has it). Other schemes are skipped. One signature that holds
- * is enough.
+ * Standard Webhooks (https://www.standardwebhooks.com), which Svix, Clerk, Resend and others send. The id is the signed
+ * `webhook-id` or `svix-id`. Unlike the reference library, it refuses ids with a number between dots, because a
+ * captured `id.time.body` could be split at other places.
  *
- * Stricter than the reference library where two readers could disagree: the timestamp must be plain decimal, base64
- * canonical, and no part of the id between dots may be a number. Otherwise a captured delivery could be split at other
- * places into an id, a time and a body that were never sent.
- *
- * @throws {TypeError} at once: there is neither a secret nor a public key, or an option is unknown or not of its form
+ * @throws {TypeError} neither a secret nor a public key is given, or an option is wrong
  *
  * @example
  * const provider = standardWebhooks({ secret: env.RESEND_WEBHOOK_SECRET, name: "resend" });
- * const { id, timestamp } = await provider.verify(request, body);
  */
 export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvider {
   checkOptions("standardWebhooks", options, schema);
@@ -49,23 +41,22 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvi
   }
   const secrets = decodeKeys("secret", secret);
   const publicKeys = decodeKeys("publicKey", publicKey);
-  // Polar signed with the text of a secret, and not with its bytes, until September 2026. Its older secrets still do.
+  // Until September 2026, Polar signed with the text of a secret. Its older secrets still do.
   const texts = listOf(secret).filter((text) => typeof text === "string" && text.startsWith("whsec_"));
   const checkV1 =
     secrets.length > 0 && signatureCheck("HMAC-SHA256", [...secrets, ...(texts as readonly string[])]);
   const checkV1a = publicKeys.length > 0 && signatureCheck("Ed25519", publicKeys);
-  // A sender may sign with both schemes: its secrets alone identify it.
+  // A sender may sign with both schemes.
   const identifying = checkV1 ? secrets : publicKeys;
 
   return verifier({
     name,
-    // Svix's schedule, which the standard recommends: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h.
+    // Svix's schedule: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h.
     retries: 99_305_000,
     tolerance,
     now,
     tagged: options.name === undefined ? identifying : [],
     read: (request, body) => readHeaders(name, request, body, prefixes),
-    // Each scheme with its own keys only.
     async check(signatures, signed) {
       const of = ({ length }: { length: number }) => signatures.filter((bytes) => bytes.length === length);
       return (checkV1 && (await checkV1(of(v1), signed))) || (checkV1a && (await checkV1a(of(v1a), signed)));
@@ -97,10 +88,6 @@ function isComplete(request: Request, prefix: string): boolean {
   return ["id", "timestamp", "signature"].every((part) => request.headers.get(`${prefix}-${part}`));
 }
 
-/**
- * Decodes keys as senders show them: base64, with or without a prefix. Error messages name the problem without
- * repeating any part of a key.
- */
 export function decodeKeys(
   option: "secret" | "publicKey",
   texts: string | readonly string[] | undefined,
@@ -109,14 +96,14 @@ export function decodeKeys(
   const [scheme, prefix, min, max] =
     option === "secret" ? ["v1,", "whsec_", 24, 64] : ["v1a,", "whpk_", 32, 32];
   return requireForms(option, texts).map((text) => {
-    // Supabase shows the scheme before the prefix.
+    // Supabase shows the scheme, too.
     const shown = text.startsWith(scheme + prefix) ? text.slice(scheme.length) : text;
     const encoded = requireForm(
       option,
       shown.startsWith(prefix) ? shown.slice(prefix.length) : shown,
       generated,
     );
-    // Some senders show their secrets without the padding.
+    // Some senders leave out the padding.
     const bytes = decodeBase64(encoded.padEnd(Math.ceil(encoded.length / 4) * 4, "="));
     if (bytes === undefined || bytes.length < min || bytes.length > max) {
       const plain = option === "secret" ? " (if it is plain text, as Polar's are: give btoa(secret))" : "";

@@ -9,20 +9,16 @@ import { type Key, type SignatureCheck, signatureCheck } from "../signature-chec
 import type { SignedRequest } from "../verifier.ts";
 
 /**
- * Twilio's webhooks: `X-Twilio-Signature` is the base64 HMAC of the URL and the form's fields, sorted by name. For other bodies
- * it is the signature of the URL alone, whose parameter `bodySHA256` is the body's hash. It is HMAC-SHA1 with the account's
- * auth token, or HMAC-SHA256 with a shared key of Twilio's webhook settings: give that as `secret`, or both in a list. The port
- * of the URL may be signed or not, as in Twilio's own library. Twilio signs neither an id nor a time. The id is the hash of the
- * signed text, not of the body: equal fields in another order or spelling have an equal signature. Requests that are equal
- * in all of it count as one: see docs/senders.md for voice menus. With `id: "header"` the id is `I-Twilio-Idempotency-Token`.
+ * Twilio's webhooks: `X-Twilio-Signature` is HMAC-SHA1 with the auth token, or HMAC-SHA256 with a shared key. The id is
+ * the hash of the URL and the form's fields, so equal requests count as one (docs/senders.md), or
+ * `I-Twilio-Idempotency-Token` with `id: "header"`.
  *
- * @param options `secret`: the account's auth token, a shared key, or both. `url`: the parameter `bodySHA256`, which Twilio
- * adds itself, is taken from the request
- * @throws {TypeError} at once: an option is unknown or not of its form
+ * @param options `secret`: the auth token, a shared key, or both. `url`: without `bodySHA256`, which is taken from the
+ * request
+ * @throws {TypeError} an option is wrong
  *
  * @example
  * const provider = twilio({ secret: env.TWILIO_AUTH_TOKEN, url: "https://shop.example/webhooks/twilio" });
- * const { id } = await provider.verify(request, body);
  */
 export function twilio(options: SecretOptions & UrlOptions & IdOptions): WebhookProvider {
   return sender("twilio", options, {
@@ -34,7 +30,7 @@ export function twilio(options: SecretOptions & UrlOptions & IdOptions): Webhook
   });
 }
 
-/** Checks the signed text with the URL as it is given and with its port: `signed` has both, and one that holds is enough. */
+/** With the URL as it is given, or with its port: one that holds is enough. */
 function checkEither(keys: readonly Key[]): SignatureCheck {
   const checks = { 20: signatureCheck("HMAC-SHA1", keys), 32: signatureCheck("HMAC-SHA256", keys) };
   return async ([signature], signed) => {
@@ -61,7 +57,7 @@ function readRequest(
     signed,
     url: address,
     async open() {
-      // With a hash at another place, the URL alone would be signed, and nothing of the body.
+      // With a hash at another place, only the URL would be signed, and nothing of the body.
       const isBound = hash === undefined ? !/bodySHA256/i.test(request.url) : hash === (await bodyHash(body));
       if (!isBound) throw badSignature(name, "the URL's bodySHA256 is not that of the body");
       return fromBody ? { id: await bodyHash(new TextEncoder().encode(signed[0])) } : {};
@@ -72,17 +68,14 @@ function readRequest(
 /** Twilio sends fewer than a hundred. */
 const mostFields = 1_000;
 
-/**
- * The fields of a form as they are signed: sorted by name, each with its different values, sorted, without separators.
- * Bounded, because anyone can send megabytes of fields, and the signature is checked only after this.
- */
+/** Sorted by name and value, without separators. Bounded, because this comes before the check of the signature. */
 function fieldsOf(name: string, body: Uint8Array): string {
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(body);
   if (text.split("&", mostFields + 1).length > mostFields) {
     throw badSignature(name, `the form has more than ${mostFields} fields`);
   }
   const fields = new Map<string, Set<string>>();
-  // Behind an "&": alone, a "?" at the beginning would be left out.
+  // A "?" at the beginning would be left out.
   for (const [field, value] of new URLSearchParams(`&${text}`)) {
     const values = fields.get(field) ?? new Set();
     fields.set(field, values.add(value));
@@ -91,13 +84,12 @@ function fieldsOf(name: string, body: Uint8Array): string {
   return names.flatMap((field) => [...fields.get(field)!].sort().map((value) => field + value)).join("");
 }
 
-/** The signature of either algorithm. Its length tells which. */
 function decodeEither(text: string): Uint8Array | undefined {
   const bytes = decodeBase64(text);
   return bytes?.length === 20 || bytes?.length === 32 ? bytes : undefined;
 }
 
-/** A URL without its port, by which the delivery is known, and with it, or with the standard one if it has none. */
+/** The first is without a port, and the delivery's id is made of it. */
 function withAndWithoutPort(url: string): readonly string[] {
   const parts = /^((https?):\/\/[^/?#]*?)(:\d+)?([/?#].*)?$/is.exec(url);
   if (!parts) return [url];
