@@ -1,14 +1,9 @@
-// Mistakes where middleware is mounted: without being called, or in a framework that it is not for.
-
 const everywhere =
   "In Express: app.use(idempotentExpress({ redlock })); in Fastify: app.register(idempotentFastify({ redlock })); in Hono: app.use(idempotent({ redlock }))";
 
 /**
- * Refuses middleware that was mounted in a wrong way.
- *
- * @param callback the third argument: Express and Fastify take errors there. Thrown at Fastify's `register`, or by a promise
- * in Express 4, they would end the process. Hono gives none
- * @throws TypeError where there is no callback
+ * In Express and Fastify the third argument takes the error, because thrown there it could end the process. Hono has
+ * none.
  */
 export function refuseMount(mistake: string, callback: unknown, remedy: string = everywhere): void {
   const error = new TypeError(`${mistake}. ${remedy}`);
@@ -16,13 +11,7 @@ export function refuseMount(mistake: string, callback: unknown, remedy: string =
   callback(error);
 }
 
-/**
- * Refuses a framework's own arguments in place of options.
- *
- * @param more the arguments behind the options
- * @returns whether it has refused them
- * @throws TypeError in Hono
- */
+/** Refuses a framework's arguments in place of options, and returns true if it did. */
 export function refuseUncalled(what: string, more: readonly unknown[], remedy?: string): boolean {
   const [next, callback] = more;
   const isMounted = typeof next === "function" || typeof callback === "function";

@@ -4,27 +4,22 @@ import { checkResources } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery, PerRequest, RouteOptions } from "./options.ts";
 
-/** The values of a route's options for one request. */
 export interface RequestOptions {
   readonly redlock: LockClient;
   readonly provider: WebhookProvider | undefined;
   readonly deadline: number | undefined;
-  /** Called once for a request with a key: with the verified delivery, or without a provider before the body is read. */
+  /**
+   * Called once for a request with a key: with the verified delivery, or without a provider before the body is read.
+   */
   admitted(delivery?: Delivery): Promise<DeliveryOptions>;
 }
 
-/** The options that may depend on a webhook's delivery. */
 export interface DeliveryOptions {
   readonly scope: string | readonly string[] | undefined;
-  /** The resources that the run locks. */
   readonly lock?: readonly string[] | undefined;
 }
 
-/**
- * Resolves the options for one request.
- *
- * @param admit is told the verified delivery, before the functions that depend on it
- */
+/** @param admit is called before the functions that get the delivery */
 export async function routeFor<Context extends readonly unknown[]>(
   { redlock, provider, scope, lock, deadline }: RouteOptions<Context, never>,
   context: Context,
@@ -37,8 +32,7 @@ export async function routeFor<Context extends readonly unknown[]>(
     async admitted(delivery) {
       if (delivery) admit?.(delivery);
       const given = [...context, delivery as never] as const;
-      // A function must return a value: a scope of absent parts would be shared by unrelated callers, and a handler that
-      // relies on a lock gets one.
+      // A scope of absent parts would be shared by unrelated callers, and a handler relies on its lock.
       return {
         scope: scope === undefined ? scope : checkScope("scope", await valueFor(scope, ...given)),
         lock: lock === undefined ? lock : checkResources(await valueFor(lock, ...given), "lock"),
@@ -47,7 +41,6 @@ export async function routeFor<Context extends readonly unknown[]>(
   };
 }
 
-/** An option's value for this request. */
 export function valueFor<Value, Given extends readonly unknown[]>(
   option: PerRequest<Value, Given>,
   ...given: Given

@@ -26,85 +26,72 @@ import type { DeliveryOptions, RequestOptions } from "./route.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
 import { warn } from "./warn.ts";
 
-/** One request, and how to handle it. */
 export interface Exchange extends RequestOptions {
   readonly request: Request;
   readonly waitUntil?: WaitUntil | undefined;
-  /** The declared pattern of the route, if the framework knows it. */
   readonly pattern?: unknown;
-  /** The run of middleware further out. */
   readonly outer?: IdempotentRun | undefined;
-  /** The request's body, or undefined when it has more than `cap` bytes. */
+  /** Undefined if the body has more than `cap` bytes. */
   body(cap: number): Promise<Uint8Array | undefined>;
-  /**
-   * Runs the handler. Without a `run` it is unprotected. Without a `body`, the request's own body has not been read. Without a
-   * provider there is no `delivery`.
-   */
   handle(run?: IdempotentRun, body?: Uint8Array, delivery?: Delivery): Promise<Handled>;
 }
 
-/** The handler's answer. `failed`: it threw, and the response was made from its error. */
+/** `failed`: it threw, and the response was made from its error. */
 export interface Handled {
   readonly response: Response;
   readonly failed?: boolean;
-  /** Its headers are all that would be sent: no runtime adds a type. */
+  /** No runtime adds a content type. */
   readonly isComplete?: boolean;
 }
 
-/** How a request was answered. */
 export interface HttpAnswer {
   /**
    * - `executed`: by the handler, and the key is complete, or storing goes on.
    * - `failed`: by the handler, and the key is free.
    * - `replayed`: with a stored response.
    * - `refused`: with a problem.
-   * - `unguarded`: by the handler without protection: there was no key, or with `failOpen` no store.
+   * - `unguarded`: by the handler, without a key, or with `failOpen` during an outage.
    */
   readonly status: "executed" | "failed" | "replayed" | "refused" | "unguarded";
   readonly response: Response;
 }
 
-/** A request's run, as frameworks hand it to the handler. */
+/** The run, as frameworks pass it to the handler. */
 export interface IdempotentRun extends RunContext {
-  /** How the request was answered. Middleware further out sees undefined while the handler runs. */
+  /** Undefined while the handler runs. */
   readonly status?: HttpAnswer["status"] | undefined;
 }
 
-/** Ends a run whose response is not to be stored, so that its key is free again. */
 const notStored = new Error("the response is not stored");
 
-/** Answers a webhook's duplicate where the response of the first delivery could not be stored. */
 const emptySuccess: StoredResponse = { status: 200, headers: {}, body: undefined };
 
 type Scope = NonNullable<DeliveryOptions["scope"]>;
 
-/** A request with its key. */
 interface KeyedRequest {
   readonly key: string;
   readonly handler: string | undefined;
-  /** The key is to run once in each of these scopes. Usually there is one. */
+  /** The key must run once in each. */
   readonly scopes: readonly (Scope | undefined)[];
   readonly lock?: readonly string[] | undefined;
   readonly body: Uint8Array;
   readonly delivery?: Delivery;
 }
 
-/** The handlers of runs. Middleware within another belongs to its handler: if it is mounted twice, both see one key. */
+/** By run. Middleware within another belongs to the outer handler, so that both see one key if it is mounted twice. */
 const handlers = () => sharedByCopies("http.handlers", () => new WeakMap<object, string | undefined>());
 
-/** Answers a request: the first of its key by the handler, later ones with the stored response. */
 export async function serve(given: ResolvedRules, exchange: Exchange): Promise<HttpAnswer> {
   const tell: EventHook<HttpEvent> = (event) =>
     warn(clientStateOf(exchange.redlock).settings.runtime, event, given.webhook);
   const rules = given.onEvent ? given : { ...given, onEvent: tell };
   const { outer, pattern } = exchange;
   const handler = rules.handler ?? (outer ? handlers().get(outer) : handlerOf(pattern));
-  // By the rules: a provider that is missing for one request must not let it in unverified.
+  // By the rules, because a provider that is missing for one request must not let it in unverified.
   const admitted = await (rules.webhook ? admitDelivery : admitRequest)(rules, exchange, handler);
   return "key" in admitted ? answerOnce(rules, exchange, admitted) : admitted;
 }
 
-/** Finds the key of a request in its header. Without one, returns the answer. Nothing has been sent to Redis then. */
 async function admitRequest(
   rules: ResolvedRules,
   exchange: Exchange,
@@ -112,7 +99,6 @@ async function admitRequest(
 ): Promise<KeyedRequest | HttpAnswer> {
   const { method, headers } = exchange.request;
   const header = headers.get(rules.header);
-  // The others change nothing.
   const isGuarded = !/^(GET|HEAD|OPTIONS|TRACE)$/.test(method);
   if (header === null || !isGuarded) {
     const title = `The ${rules.header} header is missing: any text that is unique to the request`;
@@ -126,7 +112,6 @@ async function admitRequest(
   return body ? { key, handler, scopes: [scope], lock, body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
 }
 
-/** Finds the key of a delivery: its key is its id, once it is verified. */
 async function admitDelivery(
   rules: ResolvedRules,
   exchange: Exchange,
@@ -134,7 +119,7 @@ async function admitDelivery(
 ): Promise<KeyedRequest | HttpAnswer> {
   const { request } = exchange;
   const provider = checkProvider(exchange.provider);
-  // It may be another one for each request.
+  // The provider may differ by request.
   checkRetention(provider, rules.runs);
   const body = await exchange.body(rules.maxRequestBody ?? provider.maxBody ?? 5_242_880);
   if (!body) return refuse(rules, "", problem("BODY_TOO_LARGE"));
@@ -146,7 +131,6 @@ async function admitDelivery(
     if (refusal?.code !== "WEBHOOK_INVALID") throw error;
     return refuse(rules, "", refusal, error);
   }
-  // Secrets' tags concern the key only.
   const { secretTags, scope: given = [], ...rest } = verified;
   const delivery = { ...rest, scope: given, provider: provider.name, handler, body };
   const { scope, lock } = await exchange.admitted(delivery);
@@ -155,18 +139,13 @@ async function admitDelivery(
 }
 
 /**
- * Parses an `Idempotency-Key` header: a string of RFC 8941 in quotes, or a bare key. Both forms give one key. The
- * parameters of RFC 8941 behind the quotes do not count. A bare key has none: a `;` in it is a part of the key.
+ * Parses a quoted string of RFC 8941, whose parameters don't count, or a bare key. Both forms give one key.
  *
- * Undefined when the key is empty, longer than 255 characters, or contains anything but visible ASCII and spaces: runtimes
- * decode other bytes differently, so a retry could get another key. Undefined, too, when it is `undefined` or the like: all
- * requests of such a client would share it. A bare key has no comma: two headers arrive as
- * `a, b`, and it would be unclear which of them is the key.
- *
- * @example parseKey('"a-1"'). // "a-1", as is parseKey("a-1")
+ * Undefined if the key is empty, longer than 255, or not visible ASCII and spaces, which runtimes decode differently,
+ * so a retry could get another key. A key `undefined` or the like would be shared by all requests of its client, and
+ * with a comma it may be two headers.
  */
 export function parseKey(header: string): string | undefined {
-  // A quote at the beginning means the quoted form. An incomplete one is not read as a bare key.
   const [, quoted = "", parameters = ""] = /^"((?:[^"\\]|\\["\\])*)"(.*)$/s.exec(header) ?? [];
   if (!parametersForm.test(parameters)) return undefined;
   const key = header.startsWith('"') ? quoted.replace(/\\(.)/g, "$1") : header;
@@ -174,14 +153,13 @@ export function parseKey(header: string): string | undefined {
   return /^[ -~]{1,255}$/.test(key) && missingPartOf(key) !== key ? key : undefined;
 }
 
-/** The parameters of an item in RFC 8941: names, each with an integer, decimal, string, token, byte sequence or boolean. */
+/** RFC 8941's parameters. */
 const parametersForm: RegExp =
   /^(?:; *[a-z*][a-z\d_.*-]*(?:=(?:-?\d{1,15}|-?\d{1,12}\.\d{1,3}|"(?:[ !#-[\]-~]|\\["\\])*"|[A-Za-z*][\w!#$%&'*+.^`|~:/-]*|:[\w+/=]*:|\?[01]))?)*$/;
 
 /**
- * A delivery's scopes: one for each secret that its provider accepts, where the provider has no name of its own. While a
- * secret is rotated, some instances have the old secret, some both, and some the new one: any two that overlap in time
- * share a scope.
+ * One scope for each accepted secret. While a secret is rotated, instances have the old one, both, or the new one: any
+ * two that overlap in time share a scope.
  */
 function webhookScopes(
   { provider, scope }: Delivery,
@@ -189,7 +167,7 @@ function webhookScopes(
   own: Scope = [],
 ): readonly Scope[] {
   const rest = [...scope, ...(typeof own === "string" ? [own] : own)];
-  // In one order everywhere: two instances must not hold one scope each and wait for the other.
+  // Sorted, because two instances must not hold one scope each and wait for the other.
   const tags = [...new Set(secretTags)].sort();
   return tags.length === 0 ? [[provider, ...rest]] : tags.map((tag) => [provider, tag, ...rest]);
 }
@@ -200,21 +178,18 @@ function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unk
   return { status: "refused", response: problemResponse(refusal) };
 }
 
-/** A request's run: where it runs, and its options without the scope. */
 interface ResponseRun extends KeyedRequest {
   readonly redlock: LockClient;
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
 
-/** The state of the handler. */
 interface Handling {
-  /** Undefined: the handler has not begun, or it has no protection. */
+  /** Undefined: the handler has not begun, or is unprotected. */
   run?: RunContext;
   response?: Response;
   thrown?: { readonly error: unknown };
 }
 
-/** Runs the handler unless an earlier request with this key has been answered. */
 async function answerOnce(
   rules: ResolvedRules,
   exchange: Exchange,
@@ -228,8 +203,7 @@ async function answerOnce(
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
   const run: ResponseRun = { ...keyed, redlock, options };
   const handling: Handling = {};
-  // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
-  // has gone.
+  // The signal ends only the waiting. A handler that has begun goes on, and its result is stored.
   const waiting = { ...run, options: { ...options, signal: request.signal } };
   const work = runInScopes(rules, waiting, (context) => {
     if (!isUnguarded(context)) {
@@ -238,7 +212,7 @@ async function answerOnce(
     }
     return runHandler(rules, () => exchange.handle(handling.run, body, delivery), handling);
   });
-  // Where the platform stops the code when the client hangs up, this keeps it going.
+  // For platforms that stop the code when the client disconnects.
   keepAlive({ waitUntil }, work);
   const answer = await work.then(
     ({ value }) =>
@@ -251,7 +225,6 @@ async function answerOnce(
   return answer;
 }
 
-/** Runs the handler, and returns the part of its response that is stored. */
 async function runHandler(
   rules: ResolvedRules,
   handle: () => Promise<Handled>,
@@ -259,7 +232,6 @@ async function runHandler(
 ): Promise<StoredResponse> {
   try {
     const { response, failed, isComplete } = await handle();
-    // Without protection nothing is stored, so the response is passed on as it is.
     if (!handling.run) {
       handling.response = response;
       return emptySuccess;
@@ -268,14 +240,13 @@ async function runHandler(
     handling.response = captured.response;
     if (captured.stored) return captured.stored;
   } catch (error) {
-    // Kept apart: a handler that acquires locks or runs others may throw this package's errors, too.
+    // Kept apart, because a handler that uses locks may throw this package's errors, too.
     handling.thrown = { error };
     throw error;
   }
   throw notStored;
 }
 
-/** The answer where there is no result: the handler has failed, did not run, or has lost its lease. */
 async function answerFailure(
   rules: ResolvedRules,
   exchange: Exchange,
@@ -292,9 +263,8 @@ async function answerFailure(
   if (error === notStored && response) return { status: "failed", response };
   const refusal = refusalOf(rules, exchange.request, error);
   if (!refusal) throw error;
-  // The sender only needs to know that the event was handled, and it was.
   if (refusal.code === "RESULT_UNAVAILABLE" && rules.webhook) return replay(emptySuccess);
-  // After the handler nothing but the loss of the lease refuses.
+  // After the handler, only the loss of the lease refuses.
   const stored = response && (await storedInstead(rules, run, response));
   if (stored) return replay(stored);
   if (refusal.code === "IN_PROGRESS" && key === exchange.outer?.key) {
@@ -303,7 +273,7 @@ async function answerFailure(
   return refuse(rules, key, refusal, error);
 }
 
-/** The problem that an error of the run means. To the client, a lock that is held is a request under way. */
+/** For the client, a held lock is a request in flight. */
 function refusalOf(rules: ResolvedRules, { signal }: Request, error: unknown): Problem | undefined {
   if (signal?.aborted && error === signal.reason) return problem("ABORTED");
   const { webhook, fingerprint } = rules;
@@ -313,20 +283,18 @@ function refusalOf(rules: ResolvedRules, { signal }: Request, error: unknown): P
   return isPath ? problem("HANDLER_MISMATCH") : refusal;
 }
 
-/** Whether deliveries to this route must come to one path: nothing else says which of several handlers they are for. */
+/** Nothing else says which handler a delivery is for. */
 function comparesPath({ webhook, handler }: ResolvedRules): boolean {
   return webhook && handler === undefined;
 }
 
-/** The result of the run that took over, to send in place of the handler's response. */
 async function storedInstead(
   rules: ResolvedRules,
   run: ResponseRun,
   response: Response,
 ): Promise<StoredResponse | undefined> {
-  // This response is not sent, and must not keep the source of its stream open.
+  // It is not sent, and must not keep its stream's source open.
   void response.body?.cancel().catch(() => undefined);
-  // Where that run has no result either, the handler must not run once more.
   const again = runInScopes(rules, { ...run, lock: undefined }, () => Promise.reject(notStored));
   return (await again.catch(() => undefined))?.value;
 }
@@ -336,9 +304,8 @@ function replay(stored: StoredResponse): HttpAnswer {
 }
 
 /**
- * Runs the handler in all scopes, the first outermost: each outer run has the result of the run within it. A key that is
- * complete in any scope does not run again. They are reported as one run: the one that ends first,
- * which is the innermost that began.
+ * Runs in all scopes, the first outermost, each with the result of the run within it. Only the innermost run that began
+ * reports its events, because it ends first.
  */
 function runInScopes(
   rules: ResolvedRules,
@@ -353,7 +320,7 @@ function runInScopes(
   const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {
     const isLast = index === scopes.length - 1;
-    // The innermost run holds the lock: those around it would wait for each other.
+    // Only the innermost run locks, because the runs around it would wait for each other.
     const scope = scopes[index];
     const ofKey = { ...(scope && { scope }), kind: "http", handler: name } as const;
     const scoped = { ...options, ...ofKey, failOpen: rules.failOpen, lock: isLast ? lock : undefined };

@@ -12,20 +12,18 @@ import {
 import { routeFor } from "./route.ts";
 import { serve } from "./serve.ts";
 
-/** Answers a request with its run and its delivery, where it has them. */
 type Handler<Run, Given> = (request: Request, run: Run, delivery: Given) => Promise<Response> | Response;
 
 /**
- * Handles a request once per key: the handler answers the first request, and later ones get its stored response. The key
- * is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery. If several functions share a
+ * Handles a request once per key: the handler answers the first request, and later ones get its stored response. The
+ * key is the `Idempotency-Key`, or with a `provider` the id of a webhook's delivery. If several functions share a
  * secret, give each the option `handler`.
  *
- * @param handler gets the request with its body unread. It also gets `run`: the key, the run's token, its signal, its remaining
- * lease and, with `lock`, its fence. With a `provider` it gets the verified `delivery`. The request's signal is the run's: it
- * does not abort when the client hangs up. `run` is undefined where nothing protects the handler: without a key, or with
- * `failOpen` and without a store. A delivery always has one.
- * @returns the response, or a problem (RFC 9457) if the request is wrong or cannot be handled now
- * @throws TypeError | RangeError when an option is wrong
+ * @param handler gets the request, the `run`, and with a `provider` the verified `delivery`. The request's signal is
+ * the run's, which does not abort when the client disconnects. `run` is undefined if nothing protects the handler:
+ * without a key, or with `failOpen` during an outage
+ * @returns the response, or a problem (RFC 9457)
+ * @throws TypeError | RangeError an option is wrong
  * @throws the handler's error. The key is then free again
  *
  * @example
@@ -71,7 +69,6 @@ export async function withIdempotency<Run extends RunContext | undefined, Given 
   }
   checkType("handler", handler, "function");
   const rules = resolveRules("withIdempotency", options);
-  // No function of a request: it is here.
   if (rules.webhook) checkProvider(options.provider);
   const { response } = await serve(rules, {
     ...(await routeFor(options, [])),
@@ -92,10 +89,10 @@ export async function withIdempotency<Run extends RunContext | undefined, Given 
   return response;
 }
 
-/** Says so where a handler has read the outer request, whose body is used up, in place of the one that it is given. */
+/** The handler has read the outer request, whose body is used up. */
 function explain(error: unknown, outer: Request, given: Request): unknown {
   const { name, message } = Object(error) as Error;
-  // Each platform has words of its own.
+  // Each platform words it differently.
   const isUsedUp = name === "TypeError" && /unusable|already|locked|used body/i.test(message);
   if (!isUsedUp || !outer.bodyUsed || given.bodyUsed) return error;
   const remedy = "the handler must read the request that it is given, not the outer one";
