@@ -19,7 +19,7 @@ import {
 } from "./context.ts";
 
 /**
- * The variables that {@link lock} sets: `LockVariables<FencedLock>` with `fencing: true`.
+ * The variables that {@link lock} sets. With `fencing: true`: `LockVariables<FencedLock>`.
  *
  * @example
  * const app = new Hono<{ Variables: LockVariables }>();
@@ -28,26 +28,22 @@ export interface LockVariables<Held extends Lock | undefined = Lock> {
   lock: Held;
 }
 
-/** Options of {@link lock}: the options of a lock, and some that may be functions of the context. */
+/** Options of {@link lock}. Some may be functions of the context. */
 export interface LockRouteOptions<E extends Env = UnknownEnv> extends LockOptions {
   readonly redlock: FromContext<Redlock, E>;
-  /** The resource to lock: one name, or several that are acquired all together or not at all. */
+  /** One name, or several that are acquired all together or not at all. */
   readonly resource: FromContext<string | readonly string[], E>;
-  /** Extends the lock while the handler runs, for `maxHold` at most. Default: the client's, or true. */
+  /** Extends the lock while the handler runs, for at most `maxHold`. Default: the client's, or true. */
   readonly autoExtend?: boolean | undefined;
-  /** Wall-clock time in ms since 1970 at which the platform stops the code. It bounds lock and waiting. Default: none. */
+  /** When the platform stops the code, in ms since 1970. Bounds lock and waiting. Default: none. */
   readonly deadline?: FromContext<number, E> | undefined;
-  /**
-   * Whether the route runs without a lock if too many endpoints fail for a quorum. `c.var.lock` is then undefined. Default
-   * false: 503.
-   */
+  /** Runs the route without a lock if too few endpoints answer. Default false: 503. */
   readonly failOpen?: boolean | undefined;
 }
 
-/** Options without `failOpen`: there is always a lock. */
 type Guarded = { readonly failOpen?: false | undefined };
 
-/** {@link LockRouteOptions} of a lock with a fence. */
+/** {@link LockRouteOptions} with a fence. */
 export type FencedLockRouteOptions<E extends Env = UnknownEnv> = LockRouteOptions<E> & {
   readonly fencing: true;
 };
@@ -66,14 +62,13 @@ const schema: Schema<LockRouteOptions> = {
 const remedy = "In Hono: app.use(lock({ redlock, resource })); elsewhere: redlock.using()";
 
 /**
- * Hono middleware that holds a lock while the rest of the route handles the request. The lock is `c.var.lock`, and is
- * released when the handler ends or throws. If another holder has it: 423 with `Retry-After`. If too few endpoints answer:
- * 503.
+ * Hono middleware that holds a lock, `c.var.lock`, while the rest of the route handles the request. The answer is 423
+ * with `Retry-After` if another holder has the lock, or 503 if too few endpoints answer.
  *
- * When a handler outlives its lock, `c.var.lock.signal` aborts, and the response is still sent: where a late write
- * must not happen, compare `c.var.lock.fence`. A streamed body is sent after the release.
+ * If a handler outlives its lock, `c.var.lock.signal` aborts, but its response is still sent. A streamed body is sent
+ * after the release.
  *
- * @throws TypeError | RangeError at once when an option is wrong
+ * @throws TypeError | RangeError an option is wrong
  *
  * @example
  * app.post("/accounts/:id/close", lock({ redlock, resource: (c) => `account:${c.req.param("id")}` }), async (c) => {
