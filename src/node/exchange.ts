@@ -11,44 +11,37 @@ import {
   requestOf,
 } from "./message.ts";
 
-/**
- * Options of {@link idempotentExpress} and {@link idempotentFastify}. Those that differ between requests may be functions
- * of the framework's request.
- */
+/** Options of {@link idempotentExpress} and {@link idempotentFastify}. Some may be functions of the request. */
 export interface NodeOptions<Req, Given extends Delivery | undefined = Delivery | undefined>
   extends RouteOptions<[req: Req], Given> {}
 
-/** {@link NodeOptions} with a provider: every request that reaches the handler is a verified delivery. */
+/** With a provider, every request that reaches the handler is a verified delivery. */
 export interface NodeWebhookOptions<Req> extends NodeOptions<Req, Delivery> {
   readonly provider: NonNullable<NodeOptions<Req>["provider"]>;
 }
 
-/** The properties of a request behind {@link idempotentExpress} and {@link idempotentFastify}. */
+/** A request's properties behind {@link idempotentExpress} and {@link idempotentFastify}. */
 export interface IdempotentRequest {
-  /** Undefined where nothing protects the handler: without a key, or with `failOpen` and without a store. */
+  /** Undefined if nothing protects the handler: without a key, or with `failOpen` during an outage. */
   idempotency?: IdempotentRun | undefined;
-  /** With a `provider`: the delivery, once it is verified. Middleware further out sees it for a duplicate, too. */
+  /** With a `provider`: the verified delivery. */
   webhook?: Delivery | undefined;
 }
 
-/** One request to a framework, and how the framework goes on. */
 export interface NodeExchange<Req> {
-  /** The framework's request. */
   readonly request: Req & IdempotentRequest;
   readonly incoming: NodeRequest;
   readonly origin: Origin;
   readonly outgoing: NodeResponse;
-  /** The declared pattern of the route, if it is known. */
   readonly pattern: unknown;
-  /** The headers that middleware further out has set. */
+  /** Set by middleware further out. */
   readonly headers: object;
-  /** Runs the rest of the route. `held`: the response that it writes, unless nothing protects it. */
+  /** `held` is undefined if nothing protects the route. */
   proceed(held?: HeldResponse): void;
-  /** Answers in place of the rest of the route. A replayed response is sent as it was stored. */
+  /** A replayed response is sent as it was stored. */
   reply(response: Response, body: Uint8Array | undefined, isReplayed: boolean): void;
 }
 
-/** Answers one request: by the rest of the route, or as an earlier one of its key was answered. */
 export async function answerOnce<Req>(
   rules: ResolvedRules,
   options: NodeOptions<Req, never>,
@@ -70,7 +63,8 @@ export async function answerOnce<Req>(
       outer: request.idempotency,
       body: (cap) => bodyOf(incoming, cap, rules.webhook),
       async handle(run) {
-        // Only waiting stops then. Besides, Node warns of the eleventh listener, of which a pipeline adds seven.
+        // Only waiting ends when the client disconnects. Besides, Node warns of the eleventh listener, and a pipeline
+        // adds seven.
         outgoing.off("close", leave);
         request.idempotency = run;
         if (run) held = new HeldResponse(outgoing, rules.maxResponseBody, exchange.headers);
@@ -82,7 +76,7 @@ export async function answerOnce<Req>(
     if (status === "executed" || status === "failed") return held?.send();
     await answerInstead(exchange, held, response, status === "replayed");
   } catch (error) {
-    // Who gave the response up has told the framework why.
+    // Breaking off has told the framework why.
     if (held?.wasGivenUp) return;
     held?.reset();
     throw error;
@@ -97,7 +91,6 @@ async function answerInstead<Req>(
 ): Promise<void> {
   const bytes = new Uint8Array(await response.arrayBuffer());
   const body = bytes.length > 0 ? bytes : undefined;
-  // The rest of the request is not read.
   if (response.status === 413) response.headers.set("connection", "close");
   // The framework believes that the handler has answered.
   if (held) held.replace(() => sendWhole(outgoing, response, body));
@@ -105,7 +98,6 @@ async function answerInstead<Req>(
   dropUnread(incoming);
 }
 
-/** Sends a response whose body is in memory. */
 export function sendWhole(res: NodeResponse, response: Response, body: Uint8Array | undefined): void {
   if (res.destroyed) return;
   res.statusCode = response.status;

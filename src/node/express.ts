@@ -15,7 +15,7 @@ declare global {
   }
 }
 
-/** Properties of a request that Express adds and Connect lacks. */
+/** Not in Connect. */
 interface ExpressRequest extends NodeRequest {
   readonly protocol?: string;
   readonly hostname?: string;
@@ -25,18 +25,14 @@ interface ExpressRequest extends NodeRequest {
 export type NodeMiddleware<Req> = (req: Req, res: NodeResponse, next: (error?: unknown) => void) => void;
 
 /**
- * Middleware for Express 4 and 5, and frameworks that build on it, that handles a request once per key: the handler behind it
- * answers the first request, and later ones get its stored response. The key is the request's `Idempotency-Key`, or, with a
- * `provider`, the id of a webhook's delivery, which is then `req.webhook`. `req.idempotency` is the run.
+ * Middleware for Express 4 and 5, Connect and Nest that handles a request once per key: the handler answers the first
+ * request, and later ones get its stored response. The key is the `Idempotency-Key`, or with a `provider` the
+ * delivery's id (`req.webhook`). `req.idempotency` is the run.
  *
- * The handler's response is held back until it is stored. Mount this only once per route, after middleware that
- * compresses or adds CORS headers, and before body parsers. They can still parse the body. Behind `express.raw` it
- * works, too, and without a `provider` also behind `express.json` and `express.urlencoded`.
+ * Mount it once per route, after middleware that compresses or adds CORS headers, and before body parsers. An error
+ * handler's response is stored by its status, because Express does not tell that the handler has failed.
  *
- * Express does not tell middleware that a handler has failed: the response of an error handler is stored like any other,
- * by its status.
- *
- * @throws TypeError | RangeError at once when an option is wrong
+ * @throws TypeError | RangeError an option is wrong
  *
  * @example
  * app.post("/payments", idempotentExpress({ redlock, scope: (req) => accountOf(req) }), async (req, res) => {
@@ -74,7 +70,7 @@ export function idempotentExpress<Req extends NodeRequest>(
   };
 }
 
-/** By the setting `trust proxy`. Express 4 warns of `req.host`, and `req.hostname` has no port. */
+/** By `trust proxy`. Express 4 warns of `req.host`, and `req.hostname` has no port. */
 function originOf({ protocol, hostname, headers }: ExpressRequest): Origin {
   const forwarded = String(headers["x-forwarded-host"] ?? "").replace(/\s*,.*/, "");
   const isTrusted = forwarded.replace(/:\d+$/, "") === hostname;

@@ -14,9 +14,8 @@ import type { NodeRequest, NodeResponse } from "./message.ts";
 export interface FastifyRequestLike extends IdempotentRequest {
   readonly raw: NodeRequest;
   readonly headers: NodeRequest["headers"];
-  /** `http` or `https`, by the option `trustProxy`. */
+  /** Like `host`, by the option `trustProxy`. */
   readonly protocol: string;
-  /** By that option, too. */
   readonly host: string;
   readonly params: unknown;
   readonly query: unknown;
@@ -46,15 +45,13 @@ export type FastifyPlugin = (app: FastifyLike, options: object, done: () => void
 
 /**
  * A plugin for Fastify 5 that handles the requests of its context once per key: the route's handler answers the first
- * request, and later ones get its stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id
- * of a webhook's delivery, which is then `request.webhook`. `request.idempotency` is the run.
+ * request, and later ones get its stored response. The key is the `Idempotency-Key`, or with a `provider` the
+ * delivery's id (`request.webhook`). `request.idempotency` is the run.
  *
- * It applies to the routes of the context that registers it, and of the contexts within. Options that are functions are
- * called in an `onRequest` hook: add the hooks that they rely on before.
+ * Options that are functions are called in an `onRequest` hook: add the hooks that they rely on before. The answer to a
+ * handler's error is never stored.
  *
- * The answer to an error of the handler is not stored, whatever its status.
- *
- * @throws TypeError | RangeError at once when an option is wrong
+ * @throws TypeError | RangeError an option is wrong
  *
  * @example
  * app.register(async (payments) => {
@@ -98,7 +95,7 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
           next();
         },
         reply(response, body, isReplayed) {
-          // Hooks have made the stored bytes: `onSend` must not get them once more.
+          // `onSend` hooks have made the stored bytes, so they must not get them again.
           if (isReplayed) {
             reply.hijack();
             for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
@@ -120,7 +117,7 @@ export function idempotentFastify<Req extends FastifyRequestLike>(
     app.addHook("onError" as never, onError as never);
     done();
   };
-  // Its hooks are for the routes of the context that registers it, not for a context of its own.
+  // Its hooks are for the context that registers it, not for one of its own.
   return Object.assign(plugin, {
     [Symbol.for("skip-override")]: true,
     [Symbol.for("fastify.display-name")]: "redlock-edge",

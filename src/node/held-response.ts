@@ -5,13 +5,10 @@ import { type Mask, maskWith } from "./mask.ts";
 import { dropUnread, type HeaderValue, type NodeResponse } from "./message.ts";
 import { headerNames, type Outgoing, type Shadow, shadowOf, withDestroy } from "./shadow.ts";
 
-/**
- * More than the buffer of any stream of Node: a writer that was told to wait for `drain` has filled one, and hears it from
- * whatever stream it writes to, for example the stream of a middleware that compresses.
- */
+/** More than any of Node's streams buffers: a writer that waits for `drain` has filled a buffer. */
 const enoughToDrain = 131_072;
 
-/** An array of headers as an object: of an array Node 20 keeps only the last value of each name, beside other headers. */
+/** Beside other headers, Node 20 keeps only the last value of each name of an array. */
 function valuesByName(headers: readonly unknown[]): Record<string, unknown[]> {
   const flat = Array.isArray(headers[0]) ? headers.flat() : headers;
   const values: Record<string, unknown[]> = {};
@@ -22,31 +19,26 @@ function valuesByName(headers: readonly unknown[]): Record<string, unknown[]> {
   return values;
 }
 
-/** Whether the server says that the connection has ended: the handler has not given up. */
 function isOfConnection(error: unknown): boolean {
   return Object(error).code === "ECONNRESET";
 }
 
 /**
- * Holds the handler's response back until its record is stored: status, headers and body. A body that is not
- * stored, by the rules of {@link isStream}, is passed on as soon as `send` is called, and so is all that follows.
+ * Holds the response back until its record is stored. A body that is not stored, by {@link isStream}, passes as soon as
+ * `send` is called.
  *
- * While it is held, `res` answers from its shadow, a response of Node that reaches no network: methods and properties are
- * replaced on `res` itself, because frameworks and middleware have references to it. The connection may end meanwhile: the
- * handler does not see it before its answer has ended, so that it can end it. Later, the methods only pass calls on, because
- * middleware within may have kept them.
+ * While it is held, `res` answers from its shadow, a response of Node that reaches no network. Members are replaced on
+ * `res` itself, because frameworks and middleware have references to it, and may keep its methods. If the connection
+ * ends meanwhile, the handler sees it only after its answer, so that it can end it.
  *
- * Why not `res` itself, on a socket that collects: middleware further out that compresses stands between the handler and
- * that socket, so its bytes would be stored. Node takes no head back, which a response in place of the handler's needs. And
- * HTTP/2 and Bun have no socket to exchange. Why not `write` and `end` alone: an error handler would find `headersSent`
- * false behind an answer, and answer once more.
+ * Why not `res` itself, on a socket that collects: bytes of compressing middleware further out would be stored, Node
+ * takes no head back, and HTTP/2 and Bun have no socket to exchange. Why not `write` and `end` alone: an error handler
+ * would find `headersSent` false behind an answer, and answer again.
  */
 export class HeldResponse {
   /** Rejects if the handler gives its response up. */
   readonly answered: Promise<Handled>;
-  /** Whether the handler, or its framework, has broken its response off. */
   wasGivenUp = false;
-  /** Whether the framework says that the handler has failed: its response is sent, but not stored. */
   hasFailed = false;
   #settle!: { resolve(answer: Handled): void; reject(error: unknown): void };
   readonly #res: Outgoing;
@@ -54,36 +46,27 @@ export class HeldResponse {
   #cap: number;
   readonly #outer: ReadonlyMap<string, HeaderValue>;
   readonly #mask: Mask;
-  /** held: the shadow answers. Passing: as if nothing were replaced. Dropped: another response was sent. */
+  /** Held: the shadow answers. Passing: as if nothing were replaced. Dropped: another response was sent. */
   #phase: "held" | "passing" | "dropped" = "held";
-  /** The head of the handler's response. `isImplied`: by the body, not by `writeHead` or `flushHeaders`. */
+  /** `isImplied`: by the body, not by `writeHead` or `flushHeaders`. */
   #head: { readonly status: number; readonly message: string; readonly isImplied: boolean } | undefined;
   #isWriting = false;
-  /** All of it, with its end. */
   #isSent = false;
   #hasEnded = false;
-  /** `end` has brought the last bytes: with them in one call, Node knows the length. */
+  /** With its bytes in the same call, Node knows the length. */
   #endHasBytes = false;
-  /** How often the handler has called `cork` and not `uncork`. */
   #corks = 0;
-  /** The connection has ended, and the handler has not been told. */
   #isGone: boolean;
-  /** Names of headers that the handler has removed: Node adds some by itself otherwise. */
+  /** Node would add some by itself. */
   readonly #removed: string[] = [];
   #chunks: Uint8Array[] = [];
   #length = 0;
-  /** Asks for the rest of a body that is not stored. */
   #askForMore: (() => void) | undefined;
 
-  /**
-   * @param cap the most bytes of a body that are stored
-   * @param outer the headers that middleware further out has set
-   */
   constructor(res: NodeResponse, cap: number, outer: object) {
     this.answered = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    // The handler may give up before anybody waits.
     this.answered.catch(() => undefined);
     this.#res = res as unknown as Outgoing;
     this.#cap = cap;
@@ -98,9 +81,8 @@ export class HeldResponse {
     this.#holdEvents();
   }
 
-  /** Sends the held part. Later writes are not held. */
   send(): void {
-    // While a stream's record was stored.
+    // Given up while a stream's record was stored.
     if (this.wasGivenUp) return;
     const { cork, write, writeHead, end, flushHeaders } = this.#mask.original;
     const { writableNeedDrain } = this.#shadow.response;
@@ -108,7 +90,7 @@ export class HeldResponse {
     this.#copyHeaders();
     const res = this.#res;
     const { status, message, isImplied } = this.#head!;
-    // The handler may have set others since, without effect, as ever.
+    // The handler may have set others since, which has no effect in Node either.
     res.statusCode = status;
     if (!res.stream) res.statusMessage = message;
     if (!isImplied) writeHead.call(res, status);
@@ -118,20 +100,18 @@ export class HeldResponse {
     if (this.#hasEnded) end.call(res, last);
     else if (this.#length === 0) flushHeaders.call(res);
     this.#isSent = this.#hasEnded;
-    // Behind these bytes, which Node would otherwise send behind the end.
+    // After these bytes, because Node would send corked bytes behind the end.
     for (; this.#corks > 0 && !this.#hasEnded; this.#corks -= 1) cork.call(res);
     if (writableNeedDrain && hasRoom) res.emit("drain");
     this.#tellGone();
   }
 
-  /** Sends another response in place of the held one. */
   replace(send: () => void): void {
     this.reset();
     send();
     this.#phase = "dropped";
   }
 
-  /** Forgets the held response, so that somebody else can answer. */
   reset(): void {
     const { response } = this.#shadow;
     this.#stop();
@@ -149,7 +129,6 @@ export class HeldResponse {
   #stop(): void {
     if (this.#phase !== "held") return;
     const { sink } = this.#shadow;
-    // Passes on the bytes by which the writer is ahead.
     this.#cap = Number.POSITIVE_INFINITY;
     sink.uncork();
     this.#askForMore?.();
@@ -164,11 +143,10 @@ export class HeldResponse {
     for (const name of headerNames(response)) setHeader.call(this.#res, name, response.getHeader(name));
   }
 
-  /** The connection has ended while the response was held. */
   #tellGone(): void {
-    // Where it was not its turn, Node does not tell either.
+    // If it was not its turn, Node does not tell either.
     if (!this.#isGone || !(this.#res.stream || this.#mask.socket())) return;
-    // First this: a writer that is done must not take the end for an error.
+    // First, because a writer that is done must not take the close for an error.
     if (this.#hasEnded) this.#res.emit("finish");
     this.#res.emit("close");
   }
@@ -198,12 +176,11 @@ export class HeldResponse {
           this.#removed.push(given[0] as string);
         },
       },
-      // Behind the end of the answer that was held, nothing is written any more.
       (name) => this.#phase === "passing" && !(this.#isSent && /^(write|end)$/.test(name)),
     );
     const { socket } = req;
     if (socket && Object.hasOwn(req, "socket")) {
-      // Express does it after an error after the first byte, and Deno's server, when the client leaves.
+      // Express does it after an error behind the first byte, and Deno's server when the client leaves.
       req.socket = withDestroy(socket, (error) =>
         isOfConnection(error) ? socket.destroy(error) : this.#breakOff(() => socket.destroy(error), error),
       );
@@ -215,7 +192,6 @@ export class HeldResponse {
     const res = this.#res;
     const { response, sink } = this.#shadow;
     const { emit } = res;
-    // A listener that knows of the connection's end is not told again.
     if (this.#isGone) {
       if (res.stream) res.removeAllListeners("finish");
       res.removeAllListeners("close");
@@ -226,11 +202,11 @@ export class HeldResponse {
         this.#isGone = true;
         return true;
       }
-      // Without the middleware the response is over by now, and a late write says nothing. Unheard, it ends the process.
+      // Without this middleware, a late write would say nothing. Unheard, it ends the process.
       if (event === "error" && this.#hasEnded && res.listenerCount(event) === 0) return false;
       const isHeard = emit.call(res, event, ...given);
       if (event === "finish") dropUnread(res.req);
-      // For those who listen to the response's socket.
+      // For listeners of the response's socket.
       if (event === "close") sink.emit("close");
       return isHeard;
     };
@@ -241,7 +217,7 @@ export class HeldResponse {
     const { response, methods } = this.#shadow;
     const named = given.map((each) => (Array.isArray(each) ? valuesByName(each) : each));
     methods.writeHead.apply(response, named);
-    // Only the body reaches the sink, and as it is.
+    // So that only the plain body reaches the sink.
     response._headerSent = true;
     response.chunkedEncoding = false;
     this.#head = {
@@ -263,14 +239,14 @@ export class HeldResponse {
     }
   }
 
-  /** Up to the limit a write is done at once: a writer that waits for it would never end the body. */
+  /** Up to the limit a write is done at once, because a writer that waits for it would never end the body. */
   #keep(chunk: Uint8Array, done: () => void): void {
     if (this.#phase === "held") {
-      // A copy, also of Node's Buffer: the writer may use it again.
+      // A copy, because the writer may use its Buffer again.
       if (chunk.length > 0) this.#chunks.push(Uint8Array.prototype.slice.call(chunk));
       this.#length += chunk.length;
     }
-    // With the last bytes done, the shadow would be finished before the response is.
+    // With the last bytes done, the shadow would finish before the response.
     const isLast = this.#hasEnded && this.#shadow.sink.writableLength <= chunk.length;
     const isTooLong = this.#length > this.#cap;
     if (this.#phase === "held" && (isLast || isTooLong)) this.#askForMore = done;
@@ -298,22 +274,20 @@ export class HeldResponse {
     return response;
   }
 
-  /** @param body `unfinished`: it is not stored, and the response is answered before it has ended */
+  /** @param body `unfinished`: not stored, and answered before its end */
   #answer(body: Uint8Array<ArrayBuffer> | "unfinished"): void {
     const { status, headers } = this.#storable();
-    // 101 is an upgraded connection, and the others are not of HTTP.
     const isStorable = status >= 200 && status <= 599;
     if (body === "unfinished") headers.set("transfer-encoding", "chunked");
     const response = isStorable
       ? new Response(isBodiless(status) ? null : body, { status, headers })
       : new Response(null, { status: 500 });
-    // An error that a parser may have made of a request whose client has gone: the retry will have its body.
+    // Perhaps a parser's error about a request whose client has gone: the retry will have its body.
     const isOfLostRequest = status >= 400 && this.#isGone && !this.#res.req.readableEnded;
     const failed = this.hasFailed || !isStorable || isOfLostRequest;
     this.#settle.resolve({ response, failed, isComplete: true });
   }
 
-  /** Status, and the headers that the handler has set or changed. */
   #storable(): { status: number; headers: Headers } {
     const headers = new Headers();
     for (const [name, value] of Object.entries(this.#shadow.response.getHeaders() as object)) {
@@ -332,14 +306,13 @@ export class HeldResponse {
       return Object.assign(res, { destroyed: true });
     }
     const destroy = () => {
-      // Bun answers 200 where only the response is destroyed.
+      // Bun answers 200 if only the response is destroyed.
       this.#mask.socket()?.destroy(error);
       return this.#mask.original.destroy.call(res, error);
     };
     return this.#breakOff(destroy, error);
   }
 
-  /** The handler, or its framework, ends the connection: after its answer, or in place of one. */
   #breakOff(destroy: () => unknown, error: unknown): unknown {
     const res = this.#res;
     const isAnswered = this.#hasEnded || this.#phase === "dropped";

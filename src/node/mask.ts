@@ -7,7 +7,6 @@ import {
   type Shadow,
 } from "./shadow.ts";
 
-/** The properties of a response that are its shadow's while it is held. */
 const stateNames = [
   "_closed",
   "_header",
@@ -24,21 +23,17 @@ const stateNames = [
   "writableNeedDrain",
 ] as const;
 
-/** The replacements of a response's own members. */
 export interface Mask {
-  /** The methods, as middleware further out has left them. */
+  /** As middleware further out has left them. */
   readonly original: Methods;
-  /** The connection, where it is the response's turn. */
   socket(): Connection | null | undefined;
-  /** Shows the response itself again. Its methods stay replaced, and are to pass calls on. */
   takeOff(): void;
 }
 
 /**
- * Lets `res` answer as its shadow, by properties of its own: frameworks and middleware have references to it.
+ * Lets `res` answer as its shadow.
  *
- * @param own the replacements of the shadow's methods
- * @param isPassing whether a method passes calls on: middleware within may have kept them
+ * @param isPassing the method passes calls on, because middleware within may have kept it
  */
 export function maskWith(
   res: Outgoing,
@@ -62,16 +57,13 @@ export function maskWith(
     takeOff() {
       standIn.end();
       for (const each of undo) each();
-      // Node calls this one by way of the response: code that has replaced it within has been called.
+      // Node calls this one through the response, after replacements further in.
       res.writeHead = original.writeHead;
     },
   };
 }
 
-/**
- * What Node's server finds at the connection while the handler's response is held: it would close the connection at its
- * shutdown, as idle, if the response said that it is finished.
- */
+/** At its shutdown, Node's server would close a connection whose response is finished. */
 function standInFor(res: Outgoing, socketOf: () => Connection | null | undefined) {
   const unfinished = new Proxy(res, {
     get: (_, name) => (name === "finished" ? false : Reflect.get(res, name)),
@@ -107,7 +99,7 @@ function replaceMethods(
   return original;
 }
 
-/** Shows the shadow's property. A value that Node's server sets meanwhile is there when it is undone. */
+/** A value that Node's server sets meanwhile is there when it is undone. */
 function replaceState(
   res: Outgoing,
   { response }: Shadow,
@@ -121,7 +113,7 @@ function replaceState(
     set(value) {
       onSet(value);
       if (before && "value" in before) before.value = value;
-      // It is the property of a mask further out.
+      // Of a mask further out.
       else if (before) before.set?.(value);
       // Node 24 keeps the connection behind an accessor of the class.
       else Reflect.set(Reflect.getPrototypeOf(res)!, name, value, res);
@@ -129,7 +121,6 @@ function replaceState(
   });
   return () => {
     if (before) Object.defineProperty(res, name, before);
-    // It is inherited.
     else Reflect.deleteProperty(res, name);
   };
 }

@@ -1,7 +1,5 @@
-/** A method of Node's that is only passed on. */
 export type Method = (...given: unknown[]) => unknown;
 
-/** A connection of `node:net`. */
 export interface Connection {
   destroy: Method;
   write: Method;
@@ -9,7 +7,7 @@ export interface Connection {
   _httpMessage?: object | null;
 }
 
-/** The methods of a response that act on its shadow while it is held. Other methods end in these, or concern the connection. */
+/** Others end in these, or concern the connection. */
 export const methodNames = [
   "_writeRaw",
   "appendHeader",
@@ -32,7 +30,6 @@ export const methodNames = [
 
 export type Methods = Record<(typeof methodNames)[number], Method>;
 
-/** The used part of any response, and of its request. */
 export interface Outgoing extends Methods {
   statusCode: number;
   statusMessage: string;
@@ -45,7 +42,7 @@ export interface Outgoing extends Methods {
     socket?: Connection | null;
   };
   readonly socket?: Connection | null;
-  /** HTTP/2: the stream that the response is written to. */
+  /** HTTP/2. */
   readonly stream?: { readonly destroyed: boolean };
   emit: (event: string, ...given: unknown[]) => boolean;
   listenerCount(event: string): number;
@@ -53,7 +50,6 @@ export interface Outgoing extends Methods {
   removeAllListeners(event: string): unknown;
 }
 
-/** The used part of a `ServerResponse` of `node:http`. */
 interface ServerResponse extends Methods {
   readonly finished: boolean;
   readonly writableNeedDrain: boolean;
@@ -61,12 +57,11 @@ interface ServerResponse extends Methods {
   socket: object;
   assignSocket(socket: object): void;
   on(event: string, listener: (error: Error) => void): unknown;
-  /** Of Node's inside, as is the next one: the body is framed, and the head has gone to the socket. */
+  /** Node's internals: the body is framed, and the head has gone to the socket. */
   chunkedEncoding: boolean;
   _headerSent: boolean;
 }
 
-/** A socket on which only a body arrives. */
 interface Sink {
   readonly writableLength: number;
   emit(event: string): boolean;
@@ -76,7 +71,7 @@ interface Sink {
 interface ResponseClass {
   new (request: object): ServerResponse;
   readonly prototype: Readonly<Methods>;
-  /** Node's messages inherit from `Stream`, which has the other classes of streams as statics. */
+  /** Node's messages inherit the stream classes as statics. */
   readonly Writable: new (options: {
     readonly highWaterMark: number;
     write(chunk: Uint8Array, encoding: string, done: () => void): void;
@@ -86,25 +81,20 @@ interface ResponseClass {
 /** A response of Node that reaches no network. */
 export interface Shadow {
   readonly response: ServerResponse;
-  /** Its methods, as Node has them. */
   readonly methods: Readonly<Methods>;
   readonly sink: Sink;
 }
 
-/** The messages and questions of a shadow's sink. */
 interface SinkOwner {
-  /** Gets the body's bytes in turn, the next ones after `done`. */
   write(chunk: Uint8Array, done: () => void): void;
-  /** In place of the socket's method. */
   destroy: Method;
-  /** The real socket: it knows addresses and timeouts, which a stream does not. */
+  /** The real socket, for addresses and timeouts. */
   socket(): object | null | undefined;
 }
 
 /**
- * Makes a response that the handler writes to in place of `res`: Node makes a response's decisions (implicit headers, whether
- * there is a body, errors, room), and the body is collected, as by Fastify's `inject`. It begins with the headers of `res`, and
- * has its status.
+ * Makes the response that the handler writes to in place of `res`. Node decides about implicit headers, bodies, errors
+ * and room, and the body is collected, as by Fastify's `inject`.
  *
  * @param room how many bytes the writer may be ahead of `owner.write`
  */
@@ -117,7 +107,7 @@ export function shadowOf(res: Outgoing, room: number, owner: SinkOwner): Shadow 
     highWaterMark: room,
     write: (chunk, _, done) => owner.write(chunk, done),
   });
-  // Without `cork`: the writes of one turn would wait in the sink, beyond the limit of collected bytes.
+  // Corked, one turn's writes would wait in the sink, beyond the limit.
   Object.assign(sink, { cork: () => undefined, destroy: owner.destroy });
   response.assignSocket(sink);
   response.socket = new Proxy(sink, {
@@ -133,33 +123,31 @@ export function shadowOf(res: Outgoing, room: number, owner: SinkOwner): Shadow 
     const get = () => Reflect.get(res, name);
     Object.defineProperty(response, name, { get, set: (value) => Reflect.set(res, name, value) });
   }
-  // By way of `res`: middleware within may have replaced the method once more, to add headers.
+  // Middleware within may have replaced the method to add headers.
   response.writeHead = (...given) => res.writeHead(...given);
   return { response, methods: ServerResponse.prototype, sink };
 }
 
-/** The names of a response's headers as they were written, where Node keeps that. */
 export function headerNames(res: Methods): readonly string[] {
   return (res.getRawHeaderNames ?? res.getHeaderNames).call(res) as string[];
 }
 
-/** A socket with another `destroy`. */
 export function withDestroy(socket: Connection, destroy: Method): Connection {
   return new Proxy(socket, { get: (_, name) => (name === "destroy" ? destroy : bound(socket, name)) });
 }
 
-/** A property, read with its own object: Node's sockets have private state. */
+/** Node's sockets have private state. */
 function bound(object: object | null | undefined, name: PropertyKey): unknown {
   const value = object && Reflect.get(object, name);
   return typeof value === "function" ? value.bind(object) : value;
 }
 
-/** The class of `node:http`, taken from the response: the package is loaded even if there is no such module. */
+/** Taken from the response, because the package also loads on platforms without `node:http`. */
 function responseClass(res: object): ResponseClass {
   for (let proto = res; proto; proto = Object.getPrototypeOf(proto)) {
     if (proto.constructor.name === "ServerResponse") return proto.constructor as unknown as ResponseClass;
   }
-  // Responses of HTTP/2 have another class.
+  // HTTP/2's responses have another class.
   type Load = (name: string) => { ServerResponse: ResponseClass } | undefined;
   const { process } = globalThis as { process?: { getBuiltinModule?: Load } };
   const http = process?.getBuiltinModule?.("http");
