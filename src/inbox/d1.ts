@@ -15,14 +15,14 @@ export interface D1Statement {
   first(): Promise<unknown>;
 }
 
-/** The used part of D1's binding, a `D1Database`. Not a session of it: a session may read old rows. */
+/** The used part of a `D1Database`. Pass no session of it, which may read old rows. */
 export interface D1<Statement extends D1Statement, Result> {
-  /** A statement, whose values are still to come. */
+  /** A statement without its values. */
   prepare(sql: string): {
     /** The statement with its values. */
     bind(...values: unknown[]): Statement;
   };
-  /** Runs the statements in one transaction: an error of one of them undoes all. */
+  /** In one transaction. */
   batch(statements: Statement[]): Promise<Result[]>;
 }
 
@@ -31,21 +31,17 @@ const insertKey = "INSERT INTO redlock_inbox (key) VALUES (?)";
 const isHigher = ({ kind }: Mark) =>
   `EXISTS (SELECT 1 FROM redlock_${kind}s WHERE entity = ? AND ${kind} > CAST(? AS INTEGER)) AS ${kind}`;
 
-// As text, because D1 takes no bigint.
+// D1 takes no bigint.
 const valuesOf = ({ entity, number }: Mark) => [entity, `${number}`];
 
 /**
- * Commits an effect in D1 together with its delivery's key, in one batch: both or neither, and once per key. The table decides.
- * You need neither a lock nor an answer of Redis for that.
+ * Commits an effect in D1 together with its delivery's key, in one batch: both or neither, and once per key. If D1's
+ * answer is lost but the batch was committed, you get `first: false`, as the next attempt does.
  *
- * Of two concurrent calls one commits, and the other finds its key. When D1's answer is lost, this asks the table: if
- * the batch was committed after all, the outcome is `first: false`, as it is for the next attempt.
- *
- * @param effect the statements, run in this order after the key is inserted. `result` has one result for each
+ * @param effect statements that run in this order. `result` has one result for each
  * @throws {StaleFenceError} a newer holder has written to the entity
- * @throws D1's error, for example if a statement violates a constraint of your tables. Nothing is written then. If D1 cannot be
- * reached, the outcome is unknown, and the next attempt finds out
- * @throws TypeError | RangeError when the entry is wrong
+ * @throws D1's error. If a statement failed, nothing is written. If D1 cannot be reached, the next attempt finds out
+ * @throws TypeError | RangeError the entry is wrong
  *
  * @example
  * const paid = env.DB.prepare("UPDATE invoices SET paid = 1 WHERE id = ?1").bind(invoice);
@@ -76,7 +72,7 @@ async function enter<Statement extends D1Statement, Result>(
     const results = await db.batch([...own, ...effect]);
     return { first: true, result: results.slice(own.length) };
   } catch (error) {
-    // The tables say what failed, not the error's text, which the statements of the effect may share.
+    // The tables tell what failed, because an error's text may come from the effect's statements.
     const found = await find(db, row).catch((cause: unknown) => {
       if (noTable.test(String(cause))) throw missingTables(sqlite, cause);
     });
@@ -84,7 +80,6 @@ async function enter<Statement extends D1Statement, Result>(
     const stale = marks.find(({ kind }) => found?.[kind]);
     if (!stale) throw error;
     if (stale.kind === "fence") throw new StaleFenceError(stale.entity, stale.number);
-    // Stale it remains: now the key alone, and its fence.
     const { first } = await enter(db, { key, marks: marks.filter((mark) => mark !== stale) }, []);
     return first ? { first: false, stale: true } : { first };
   }
@@ -104,7 +99,6 @@ function checkStatements(effect: readonly D1Statement[]): void {
   }
 }
 
-/** Which statement of its own has failed. */
 async function find<Statement extends D1Statement, Result>(
   db: D1<Statement, Result>,
   { key, marks }: InboxRow,

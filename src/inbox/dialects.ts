@@ -2,26 +2,21 @@ import { toHex } from "../runtime/bytes.ts";
 import { randomToken, systemRuntime } from "../runtime/runtime.ts";
 import type { Mark } from "./entry.ts";
 
-/** One statement with its values, which stand in it once each, in this order. All are texts: no client changes them. */
+/** All values are strings, which no client changes. */
 export type Step = readonly [sql: string, params: readonly string[]];
 
-/** The statements of one database, on the tables of this module. */
 export interface Dialect {
-  /** What to apply where a table is missing. */
   readonly schema: string;
-  /** Fails where no transaction is open, and changes nothing. Not every database can tell. */
+  /** Not every database can tell. */
   readonly requireTransaction: readonly Step[];
-  /** Inserts a key. The last step returns a row if the key was not there. */
+  /** The last step returns a row if the key was not there. */
   insertKey(key: string): readonly Step[];
-  /** Undoes `insertKey`. */
   deleteKey(key: string): Step;
-  /** Raises an entity's mark, unless it is higher. The last step returns a row if it was not. */
+  /** The last step returns a row unless the entity's mark is higher. */
   raise(mark: Mark): readonly Step[];
-  /** Deletes rows of one table that are older than so many ms, at most `limit` of them. */
   prune(table: InboxTable, olderThan: number, limit: number): Step;
 }
 
-/** The tables of this module, and the name of what each row is about. */
 export const tables = [
   { table: "redlock_inbox", name: "key" },
   { table: "redlock_fences", name: "entity" },
@@ -29,15 +24,13 @@ export const tables = [
 ] as const;
 export type InboxTable = (typeof tables)[number];
 
-/** SQLite's message about a table of this module. D1 adds its code. At the end: libraries put values into their messages. */
+/** With D1's code. At the end, because libraries put values into their messages. */
 export const noTable: RegExp = /no such table: redlock_\w+(: SQLITE_ERROR)?$/;
 
-/** The error where a table of this module is missing. */
 export function missingTables({ schema }: Dialect, cause: unknown): Error {
   return new Error(`the tables of the inbox are not in this database: apply ${schema}`, { cause });
 }
 
-/** Statements that Postgres and SQLite share but for how a number is written. */
 const upsert = (kind: Mark["kind"], first: string, number: string) =>
   `INSERT INTO redlock_${kind}s (entity, ${kind}) VALUES (${first}, ${number}) ON CONFLICT (entity) DO UPDATE SET`;
 
@@ -47,9 +40,8 @@ const raiseIfLower = (kind: Mark["kind"], first: string, number: string) =>
 
 export const postgres: Dialect = {
   schema: "postgresSchema",
-  // The lock that the insertion takes anyway.
   requireTransaction: [["LOCK TABLE redlock_inbox IN ROW EXCLUSIVE MODE", []]],
-  // Waits for the end of a concurrent transaction that has inserted the key.
+  // Waits for a concurrent transaction that has inserted the key.
   insertKey: (key) => [
     [
       `INSERT INTO redlock_inbox (key) VALUES ($1) ON CONFLICT DO NOTHING
@@ -58,7 +50,7 @@ export const postgres: Dialect = {
     ],
   ],
   deleteKey: (key) => ["DELETE FROM redlock_inbox WHERE key = $1", [key]],
-  // By way of text: a client that asks Postgres for the types would otherwise need a number.
+  // A client that asks Postgres for types would otherwise need a number.
   raise: ({ kind, entity, number }) => [
     [raiseIfLower(kind, "$1", "$2::text::bigint"), [entity, `${number}`]],
   ],
@@ -69,7 +61,6 @@ export const postgres: Dialect = {
   ],
 };
 
-/** As an expression, because D1 takes no bigint. */
 const sqliteInteger = "CAST(? AS INTEGER)";
 
 export const sqlite: Dialect = {
@@ -82,7 +73,7 @@ export const sqlite: Dialect = {
   raise: ({ kind, entity, number }) => [[raiseIfLower(kind, "?", sqliteInteger), [entity, `${number}`]]],
   prune: ({ table, name }, olderThan, limit) => [
     name === "key"
-      ? // The order of the rows is that of time: no index is needed, which would cost a written row for each delivery.
+      ? // Rows are in the order of time, and an index would cost a written row per delivery.
         `DELETE FROM ${table} WHERE rowid IN (
       SELECT number FROM (SELECT rowid AS number, at FROM ${table} ORDER BY rowid LIMIT ${limit})
       WHERE at < unixepoch() * 1000 - CAST(? AS REAL))`
@@ -92,22 +83,21 @@ export const sqlite: Dialect = {
   ],
 };
 
-/** Raises a mark in SQLite. Where it is higher already, this fails: it becomes null, which the column refuses. */
+/** If the mark is higher, it becomes null, which the column refuses. */
 export const raiseOrFail = (kind: Mark["kind"]): string =>
   `${upsert(kind, "?", sqliteInteger)}
     ${kind} = CASE WHEN excluded.${kind} >= redlock_${kind}s.${kind} THEN excluded.${kind} END, at = excluded.at`;
 
-/** In ASCII, because a connection may have another character set, or another way to escape. */
 const hexOf = (text: string) => toHex(new TextEncoder().encode(text));
 
 export const mysql: Dialect = {
   schema: "mysqlSchema",
-  // Outside of a transaction a savepoint is forgotten at once, and the second statement does not find it.
+  // Outside of a transaction a savepoint is forgotten at once.
   requireTransaction: [
     ["SAVEPOINT redlock_inbox", []],
     ["RELEASE SAVEPOINT redlock_inbox", []],
   ],
-  // Not INSERT IGNORE, which also ignores that a value does not fit.
+  // INSERT IGNORE also ignores values that do not fit.
   insertKey: (key) => {
     const [bytes, attempt] = [hexOf(key), randomToken(systemRuntime)];
     return [
@@ -128,7 +118,7 @@ export const mysql: Dialect = {
   at = IF(${integer} >= ${kind}, UTC_TIMESTAMP(3), at), ${kind} = GREATEST(${kind}, ${integer})`,
         [bytes, value, value, value],
       ],
-      // With a lock, because without one it may read the transaction's first snapshot.
+      // Without a lock it may read the transaction's first snapshot.
       [
         `SELECT 1 AS raised FROM ${table} WHERE entity = UNHEX(?) AND ${kind} = ${integer} FOR UPDATE`,
         [bytes, value],

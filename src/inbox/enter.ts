@@ -3,30 +3,23 @@ import { type Dialect, missingTables, noTable, type Step } from "./dialects.ts";
 import { type InboxOutcome, type InboxRow, StaleFenceError } from "./entry.ts";
 
 /**
- * Runs one statement in the open transaction. Resolves with its rows: an array, `{ rows }`, or `[rows, fields]` as mysql2
- * returns them. The values stand in the statement once each, in their order.
+ * Runs one statement in the open transaction, and resolves with its rows: an array, `{ rows }`, or mysql2's `[rows,
+ * fields]`. Each value stands in the statement once, in order.
  */
 export type Execute = (sql: string, params: string[]) => unknown;
 
-/**
- * Refuses to run outside of a transaction, where the database can tell.
- *
- * @throws Error that says so
- */
 export async function requireTransaction(execute: Execute, dialect: Dialect): Promise<void> {
   try {
     for (const step of dialect.requireTransaction) await runStep(execute, step, dialect);
   } catch (error) {
-    // A client that prepares every statement, and a MySQL that prepares no savepoint.
+    // MySQL prepares no savepoint, and some clients prepare every statement.
     if (databaseError(error).code !== "1295") throw error;
   }
 }
 
 /**
- * Enters a delivery in the open transaction: its key, then its fence, then its version. A duplicate has written nothing,
- * and a stale one only its key and fence.
+ * A duplicate writes nothing, and a stale version only key and fence.
  *
- * @returns with the row that the insertion of the key has returned as the result
  * @throws {StaleFenceError} nothing is written, even if the transaction is committed
  */
 export async function enter(
@@ -51,11 +44,6 @@ export async function enter(
   return { first: true, result: row };
 }
 
-/**
- * Runs a statement on the tables of this module.
- *
- * @throws Error with a remedy if the database refuses the statement as such, else the error of `execute`
- */
 export async function runStep(execute: Execute, [sql, params]: Step, dialect: Dialect): Promise<unknown> {
   try {
     return await execute(sql, [...params]);
@@ -74,19 +62,18 @@ export async function runStep(execute: Execute, [sql, params]: Step, dialect: Di
   }
 }
 
-/** The database's message: some libraries wrap the error of the driver. */
+/** Some libraries wrap the driver's error. */
 function databaseError(error: unknown): { readonly code: string; readonly message: string } {
   let inner = Object(error);
   for (let depth = 0; depth < 5 && inner.cause instanceof Error; depth += 1) inner = inner.cause;
   const message = String(inner.message);
-  // Prisma writes the code into its text. MySQL has a number and a name for it.
+  // Prisma writes the code into its text. MySQL has a number and a name.
   const code = inner.code === "P2010" ? /Code: `(\w+)`/.exec(message)?.[1] : (inner.errno ?? inner.code);
   return { code: String(code), message };
 }
 
-/** The first of the rows that `execute` has returned. */
 function firstRow(result: unknown): unknown {
-  // Of mysql2, the first element is the rows. A client that returns rows as arrays never returns an empty one.
+  // mysql2's first element is the rows. A client that returns rows as arrays never returns an empty one.
   if (Array.isArray(result)) return Array.isArray(result[0]) ? result[0][0] : result[0];
   const { rows } = Object(result);
   if (Array.isArray(rows)) return rows[0];

@@ -1,34 +1,28 @@
 import { checkOptions, checkText, checkType, later, type Schema, wrongType } from "../check/check.ts";
 import { RedlockError } from "../errors/errors.ts";
 
-/** One delivery whose effect is to be committed once. */
+/** One delivery whose effect is committed once. */
 export interface InboxEntry {
-  /**
-   * What tells the delivery from all others: one name or several, such as {@link deliveryKey} returns them. At most 800
-   * characters when written as JSON.
-   */
+  /** Tells the delivery from all others: {@link deliveryKey}, or your own, at most 800 characters as JSON. */
   readonly key: string | readonly string[];
-  /**
-   * The entity that the effect writes to. Set it only together with `fence`, `version` or both. At most 800 characters, none of
-   * them NUL, which Postgres cannot store.
-   */
+  /** The entity that the effect writes to, with `fence`, `version` or both. At most 800 characters, without NUL. */
   readonly entity?: string | undefined;
-  /** The fence of the lock on the entity: a positive integer below 2^63, a number only up to 2^53 - 1. */
+  /** The fence of the entity's lock: a positive integer below 2^63, a number only up to 2^53 - 1. */
   readonly fence?: number | bigint | undefined;
   /**
-   * The sender's number or time of the state that the effect writes, in one unit for all deliveries of the entity: an integer
-   * from 0 to below 2^63, a number only up to 2^53 - 1. A `Date` counts as its ms since 1970. An effect with a lower version
-   * than the entity's is left out. An equal version has its effect, because events of one second may differ.
+   * The sender's number or time of the state that the effect writes: an integer from 0 to below 2^63, a number only up
+   * to 2^53 - 1. An effect with a lower version than the entity's is left out. An equal version has its effect, because
+   * events of one second may differ.
    */
   readonly version?: number | bigint | { getTime(): number } | undefined;
 }
 
-/** An entry without an effect of its own. */
+/** The effect was left out. */
 export interface NotFirst {
   readonly first: false;
   /**
-   * True: a newer version of the entity is there, so this one has no effect, and its key is entered: the sender can stop.
-   * Without it: the table had the key, which some attempt has committed before.
+   * True: the entity has a newer version. The key is entered, so the sender can stop. Absent: the key was already
+   * there.
    */
   readonly stale?: true;
 }
@@ -38,7 +32,7 @@ export type InboxOutcome<Result> =
   /** The effect was committed, in one transaction with its key. */
   { readonly first: true; readonly result: Result } | NotFirst;
 
-/** A holder of the lock with a newer fence has written to the entity: nothing of this effect was written. */
+/** A holder of the lock with a newer fence has written to the entity. Nothing was written. */
 export class StaleFenceError extends RedlockError {
   readonly entity: string;
   readonly fence: bigint;
@@ -51,12 +45,11 @@ export class StaleFenceError extends RedlockError {
   }
 }
 
-/** The effect of `onceInPostgres` has ended the transaction that it ran in, by a COMMIT or ROLLBACK of its own. */
+/** The effect of `onceInPostgres` has ended its transaction by its own COMMIT or ROLLBACK. */
 export class TransactionEndedError extends RedlockError {
   /**
-   * The fate of the key. `true`: it is committed, and so are the writes of the effect up to then. No attempt has the effect
-   * again, even if a part of it is missing. `false`: it is not, and the next attempt has the effect again, including its writes
-   * after the end. `undefined`: it is not known, for example because the transaction was prepared.
+   * True: the key is committed with the effect's writes so far, so no attempt runs it again. False: the next attempt
+   * runs it again. Undefined: unknown.
    */
   readonly committed: boolean | undefined;
 
@@ -75,12 +68,11 @@ export class TransactionEndedError extends RedlockError {
 }
 
 /**
- * The key of a verified delivery: its provider, its handler, the owner, what its id is unique within, and its id. A delivery
- * without a handler has `*` in its place.
+ * The key of a verified delivery: provider, handler (`*` if it has none), owner, scope and id.
  *
- * @param owner the tenant, account or user that the delivery belongs to. Needed where senders with different secrets share
- * a provider's name: otherwise one of them could use up the ids of another
- * @throws TypeError when a part is missing: deliveries would share a key
+ * @param owner the tenant, account or user. Needed if senders with different secrets share a provider's name, because
+ * one could use up another's ids
+ * @throws TypeError a part is missing
  *
  * @example
  * await onceInD1(env.DB, { key: deliveryKey(c.var.webhook) }, [effect]);
@@ -102,28 +94,25 @@ export function deliveryKey(
   );
 }
 
-/** A number of an entity that only grows. Each kind has its table: `redlock_fences` and `redlock_versions`. */
 export interface Mark {
   readonly kind: "fence" | "version";
   readonly entity: string;
   readonly number: bigint;
 }
 
-/** An entry as it is stored. */
 export interface InboxRow {
   readonly key: string;
-  /** The errors that it raises, in this order: the fence, then the version. */
+  /** The fence first, because its error does. */
   readonly marks: readonly Mark[];
 }
 
 const schema: Schema<InboxEntry> = { key: later, entity: later, fence: later, version: later };
 
-/** Most characters of a stored text. In UTF-8 they are less than the 2 704 bytes of an entry of Postgres' index. */
+/** In UTF-8 fewer than the 2 704 bytes of an entry in Postgres' index. */
 const most = 800;
 
 /**
- * Checks an entry. Its key is stored as JSON: parts cannot be confused, and it contains no character that a database
- * cannot store.
+ * As JSON, a key's parts cannot be confused, and no database refuses a character.
  *
  * @throws TypeError | RangeError naming the argument
  */
@@ -161,13 +150,12 @@ function isPart(part: unknown): boolean {
 }
 
 function checkEntity(entity: string): string {
-  // Postgres can store every other character.
   if (!checkText("entity", entity, most).includes("\0")) return entity;
   throw new RangeError("entity has a NUL character in it, which Postgres cannot store");
 }
 
 function checkCount(name: string, value: unknown, least: bigint): bigint {
-  // A number beyond 2^53 may have been rounded to another one.
+  // A number beyond 2^53 may have been rounded.
   const isExact = typeof value === "bigint" || Number.isSafeInteger(value);
   const exact = isExact ? BigInt(value as number | bigint) : -1n;
   if (exact < least || exact >= 2n ** 63n) {

@@ -1,13 +1,9 @@
-/** The table of keys, then the table of marks: the fences and the versions. */
 const schemaOf = (keys: string, marks: (mark: "fence" | "version") => string): string =>
   [keys, marks("fence"), marks("version")].join("\n\n").concat("\n");
 
 /**
- * The tables in D1, libSQL and other SQLite. Every statement can be repeated. `at` is in ms since 1970, by the database's
- * clock.
- *
- * `redlock_inbox` has a row for each delivery that is done, `redlock_fences` the highest fence that has written to each
- * entity, `redlock_versions` the highest version of each entity.
+ * The tables in D1, libSQL and other SQLite: a row for each delivery, and each entity's highest fence and version. `at`
+ * is in ms since 1970. Every statement can be repeated.
  */
 export const d1Schema: string = schemaOf(
   `CREATE TABLE IF NOT EXISTS redlock_inbox (
@@ -23,7 +19,7 @@ export const d1Schema: string = schemaOf(
 CREATE INDEX IF NOT EXISTS redlock_${mark}s_at ON redlock_${mark}s (at);`,
 );
 
-/** The tables in Postgres, with the names and meanings of {@link d1Schema}. Every statement can be repeated. */
+/** {@link d1Schema} for Postgres. */
 export const postgresSchema: string = schemaOf(
   `CREATE TABLE IF NOT EXISTS redlock_inbox (
   key text PRIMARY KEY,
@@ -41,12 +37,9 @@ CREATE INDEX IF NOT EXISTS redlock_${mark}s_at ON redlock_${mark}s (at);`,
 );
 
 // Bytes, because a collation would make keys equal that differ in case or in spaces at the end. 800 characters have at
-// most 2 400 of them, and an index of InnoDB takes 3 072. `attempt` is the random name of the call that has inserted the
-// row: the two databases and their clients answer an insertion that changes nothing differently.
-/**
- * The tables in MySQL 8 and MariaDB, with the names and meanings of {@link d1Schema}. Every statement can be repeated, because
- * most clients take one at a time. `at` is UTC.
- */
+// most 2 400, and InnoDB's index takes 3 072. `attempt` is the call that has inserted the row, because answers to an
+// insertion that changes nothing differ.
+/** {@link d1Schema} for MySQL 8 and MariaDB. `at` is UTC. */
 export const mysqlSchema: string = schemaOf(
   `CREATE TABLE IF NOT EXISTS redlock_inbox (
   \`key\` VARBINARY(2400) NOT NULL PRIMARY KEY,

@@ -11,7 +11,7 @@ import { type Dialect, mysql, postgres, sqlite, tables } from "./dialects.ts";
 import { type Execute, enter, requireTransaction, runStep } from "./enter.ts";
 import { type InboxEntry, type NotFirst, rowOf } from "./entry.ts";
 
-/** Which database it is. */
+/** Names the database. */
 export interface DialectOptions {
   /** `mysql` is also MariaDB, `sqlite` also libSQL. Default `postgres`. */
   readonly dialect?: "postgres" | "mysql" | "sqlite" | undefined;
@@ -26,18 +26,17 @@ const dialects: Readonly<Record<NonNullable<DialectOptions["dialect"]>, Dialect>
 };
 
 /**
- * Enters a delivery's key in a transaction that is open already: if the transaction commits, the key does, too. Where it
- * returns `first: false`, leave the effect out. The transaction remains usable.
+ * Enters a delivery's key in an open transaction. If you get `first: false`, leave the effect out. The transaction
+ * remains usable.
  *
- * Of two transactions with one key at once, the second waits here for the end of the first. A deadlock or a
- * serialization failure is thrown: roll back, and call the whole transaction again.
+ * A second transaction with the key waits for the end of the first. After a deadlock or a serialization failure, run
+ * the whole transaction again.
  *
- * @param execute runs a statement in the transaction. Outside of a transaction it is refused. SQLite cannot tell, though, and
- * would enter the key although the effect fails
- * @throws {StaleFenceError} a newer holder has written to the entity: roll back. The key is not entered, even if the
- * transaction commits
- * @throws what `execute` throws: roll back
- * @throws TypeError | RangeError when an argument is wrong
+ * @param execute runs a statement in the transaction. Outside of one it is refused, except by SQLite, which cannot
+ * tell: the key would be entered even if the effect fails
+ * @throws {StaleFenceError} a newer holder has written to the entity: roll back
+ * @throws the error of `execute`: roll back
+ * @throws TypeError | RangeError an argument is wrong
  *
  * @example
  * await prisma.$transaction(async (tx) => {
@@ -60,14 +59,14 @@ export async function onceInTransaction(
   return entered.first ? { first: true } : entered;
 }
 
-/** Which rows `pruneInbox` deletes. */
+/** Options of {@link pruneInbox}. */
 export interface PruneOptions extends DialectOptions {
   /**
-   * In ms: longer than the sender retries, because a later delivery of a deleted key has its effect again. It must also be
-   * longer than any process can be frozen, because its late write is refused only as long as there is a newer fence.
+   * In ms: longer than the sender retries, because a later delivery has its effect again, and than a process can be
+   * frozen, because its late write is refused only while the newer fence is there.
    */
   readonly olderThan: number;
-  /** Most rows of each table: an integer of at least 1. Default 1 000. */
+  /** The most rows of each table, at least 1. Default 1 000. */
   readonly limit?: number | undefined;
 }
 
@@ -79,12 +78,10 @@ const pruneSchema: Schema<PruneOptions> = {
 };
 
 /**
- * Deletes rows that are older than `olderThan`: of each table at most `limit`, and in SQLite no more are read. It needs no
- * transaction.
+ * Deletes rows that are older than `olderThan`, at most `limit` of each table. It needs no transaction.
  *
- * @param execute runs a statement, as for {@link onceInTransaction}. Its result is not used
- * @throws TypeError | RangeError when an argument is wrong
- * @throws what `execute` throws
+ * @param execute runs a statement. Its result is not used
+ * @throws TypeError | RangeError an argument is wrong
  *
  * @example
  * // once a day
