@@ -4,22 +4,18 @@ import type { HttpEvent } from "../http/index.ts";
 import type { IdempotencyEvent } from "../idempotency/events.ts";
 import type { RedlockEvent } from "../lock/events.ts";
 
-/** An event of any part of this package that has `onEvent`. */
+/** An event of any `onEvent` of this package. */
 export type ObservedEvent = RedlockEvent | HttpEvent;
 
-/** The end of an operation, for its span and the metrics. */
 export interface OperationEnd {
   readonly operation: "acquire" | "hold" | "run";
   readonly outcome: string;
-  /** The `error.type`. Undefined: nothing is wrong. */
   readonly error: string | undefined;
-  /** How long it took. */
   readonly ms: number;
-  /** More for the span. */
   readonly attributes: Attributes;
 }
 
-/** The codes of a run's ends that come from the key's state, as in its errors. Being busy is not a failure. */
+/** Being busy is not a failure. */
 const runErrors: Readonly<Record<string, string>> = {
   lost: "LEASE_LOST",
   mismatch: "FINGERPRINT_MISMATCH",
@@ -30,7 +26,6 @@ const runErrors: Readonly<Record<string, string>> = {
   unguarded: "NO_QUORUM",
 };
 
-/** The end of an operation that an event reports, or undefined. */
 export function endOf(event: ObservedEvent): OperationEnd | undefined {
   if ("resources" in event) return "rounds" in event ? endOfAcquire(event) : endOfHold(event);
   return "key" in event && "elapsed" in event ? endOfRun(event) : undefined;
@@ -46,7 +41,6 @@ function endOfAcquire(event: Extract<ObservedEvent, { rounds: number }>): Operat
   }
   const error = typeOf(event.error);
   if (!isRedlockError(event.error)) return { ...end, outcome: "aborted", error };
-  // Somebody else has it: a lock exists for that.
   if (error === "LOCK_HELD") return { ...end, outcome: "held" };
   return { ...end, outcome: error === "NO_QUORUM" ? "unavailable" : "failed", error };
 }
@@ -68,7 +62,7 @@ function endOfRun(event: IdempotencyEvent): OperationEnd {
   return { operation: "run", outcome, error, ms, attributes: reason ? { "redlock.reason": reason } : {} };
 }
 
-/** The code or the name of an error. Its message stays out: it may name resources, keys and persons. */
+/** The message may name resources, keys and persons. */
 export function typeOf(error: unknown): string {
   const { code, name } = Object(error) as { code?: unknown; name?: unknown };
   for (const type of [code, name]) if (typeof type === "string" && type) return type;

@@ -1,12 +1,11 @@
 import type { Attributes, Counter, Histogram, Meter } from "@opentelemetry/api";
 import { endOf, type ObservedEvent, type OperationEnd, typeOf } from "./end.ts";
 
-/** Bounds in seconds: of a request or a wait for a lock, from one round trip near by to `wait`. */
+/** In seconds, from one round trip near by to `wait`. */
 const waitBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
-/** Bounds in seconds: of a hold or a run, up to `maxHold`. */
+/** In seconds, up to `maxHold`. */
 const holdBounds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Name, bounds and description of the durations, by their subject. */
 const durations = {
   acquire: ["redlock.acquire.duration", waitBounds, "From the call of acquire to its end"],
   hold: ["redlock.hold.duration", holdBounds, "From the acquire of a lock to the end of its hold"],
@@ -14,7 +13,6 @@ const durations = {
   request: ["redlock.endpoint.request.duration", waitBounds, "From the request to an endpoint to its end"],
 } as const;
 
-/** Unit and description of the counters. */
 const counters = {
   "redlock.operations": ["{operation}", "Operations that have ended"],
   "redlock.endpoint.commands": ["{command}", "Commands sent, of which a script is one"],
@@ -24,12 +22,6 @@ const counters = {
   "idempotency.http.answers": ["{answer}", "Requests refused"],
 } as const;
 
-/**
- * Makes the instruments.
- *
- * @param common attributes of everything that is measured
- * @returns adds what an event tells
- */
 export function metricsOf(meter: Meter, common: Attributes): (event: ObservedEvent) => void {
   const histograms = new Map<string, Histogram>();
   for (const [what, [name, bounds, description]] of Object.entries(durations)) {

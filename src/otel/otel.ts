@@ -4,22 +4,18 @@ import type { ObservedEvent } from "./end.ts";
 import { metricsOf } from "./metrics.ts";
 import { spansOf } from "./spans.ts";
 
-/** Options of {@link otel}. `undefined` leaves the default in place. */
+/** Options of {@link otel}. */
 export interface OtelOptions {
-  /** Makes the spans. Default: the global provider's tracer `redlock-edge`. */
+  /** Default: the global provider's tracer `redlock-edge`. */
   readonly tracer?: Tracer | undefined;
-  /** Makes the instruments. Default: the global provider's meter `redlock-edge`, as it is at the first event. */
+  /** Default: the global provider's meter `redlock-edge`, as it is at the first event. */
   readonly meter?: Meter | undefined;
-  /**
-   * Whether spans have the names of resources and keys. They are many, and may be personal, so metrics never have them.
-   * Default false.
-   */
+  /** Gives spans the names of resources and keys, which may be personal. Metrics never have them. Default false. */
   readonly names?: boolean | undefined;
-  /** Attributes of every span and every measurement, for example the purpose of the locks. Keep them few. Default: none. */
+  /** Attributes of every span and measurement. Keep them few. Default: none. */
   readonly attributes?: Attributes | undefined;
 }
 
-// As a record, so that the compiler notices when one is missing.
 const schema: Schema<OtelOptions> = {
   tracer: (name, tracer) => checkType(`${name}.startSpan`, Object(tracer).startSpan, "function"),
   meter: (name, meter) => checkType(`${name}.createCounter`, Object(meter).createCounter, "function"),
@@ -28,14 +24,12 @@ const schema: Schema<OtelOptions> = {
 };
 
 /**
- * Spans and metrics of OpenTelemetry, from the events of locks, synchronizers, idempotent runs and requests. One function
- * fits every `onEvent` of this package. `docs/observability.md` lists the spans, the attributes and the metrics. None
- * contains a token, a stored result, or an error's message.
+ * Makes OpenTelemetry's spans and metrics from events, for every `onEvent` of this package. `docs/observability.md`
+ * lists them. None contains a token, a stored result or an error's message. A span is created when its operation ends,
+ * so your code under a lock stands beside it, not within.
  *
- * Each span is created when its operation ends, with the context that is active then as its parent. The handler of a run and
- * the code that holds a lock are beside these spans, not within them, because an event cannot change the active context.
+ * @throws TypeError | RangeError an option is wrong or unknown
  *
- * @throws TypeError | RangeError when an option is wrong or unknown
  * @example
  * const onEvent = otel();
  * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env), onEvent });
@@ -49,7 +43,7 @@ export function otel(options: OtelOptions = {}): (event: ObservedEvent) => void 
   const recordSpan = spansOf(tracer ?? trace.getTracer("redlock-edge"), attributes, names);
   let measure: ReturnType<typeof metricsOf> | undefined;
   return (event) => {
-    // Not before: a meter of the API stays without effect if the SDK is registered after it.
+    // A meter has no effect if the SDK is registered after it.
     measure ??= metricsOf(meter ?? metrics.getMeter("redlock-edge"), attributes);
     measure(event);
     recordSpan(event);

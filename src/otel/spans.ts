@@ -4,14 +4,7 @@ import { endOf, type ObservedEvent } from "./end.ts";
 
 const spanNames = { acquire: "redlock.acquire", hold: "redlock.hold", run: "idempotency.run" } as const;
 
-/**
- * Spans, each created when its operation ends. The parent is the context that is active then, because a hook is called in the
- * context of the call.
- *
- * @param common attributes of every span
- * @param names whether spans have the names of resources and keys
- * @returns makes the span of the operation that an event ends
- */
+/** The active context is the parent, because a hook is called in the context of the call. */
 export function spansOf(tracer: Tracer, common: Attributes, names: boolean): (event: ObservedEvent) => void {
   return (event) => {
     const end = endOf(event);
@@ -31,7 +24,6 @@ export function spansOf(tracer: Tracer, common: Attributes, names: boolean): (ev
   };
 }
 
-/** What an operation is about. */
 function subjectOf(event: ObservedEvent, names: boolean): Attributes {
   if (!("resources" in event)) return names && "key" in event ? { "idempotency.key": event.key } : {};
   return {
