@@ -5,13 +5,12 @@ import { algorithms } from "../webhooks/signature-check.ts";
 
 /** The keys of a sender that signs with a private key. */
 export interface TestKeyPair {
-  /** The option of the sender, in the form in which the sender shows it. */
+  /** As the sender shows it. */
   readonly publicKey: string;
-  /** What {@link signedDelivery} signs with. */
+  /** For {@link signedDelivery}. */
   readonly privateKey: CryptoKey;
 }
 
-/** How each of these senders shows its public key. */
 const senders = new Map([
   [discord, { algorithm: "Ed25519", format: "raw", text: (key) => encodeBytes(key, "hex") }],
   [sendgrid, { algorithm: "ECDSA-P256-SHA256", format: "spki", text: (key) => encodeBytes(key, "base64") }],
@@ -28,9 +27,9 @@ interface PublicKeyForm {
 }
 
 /**
- * Generates the keys of a sender that signs with a private key, which only the sender itself has.
+ * Generates keys for a sender that signs with a private key.
  *
- * @throws {TypeError} `sender` is another function: other senders sign with a secret, which you choose
+ * @throws {TypeError} `sender` is another function, whose secret you choose
  *
  * @example
  * const keys = await keyPairFor(discord);

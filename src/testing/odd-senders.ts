@@ -10,16 +10,13 @@ import { decodeKeys, standardWebhooks } from "../webhooks/senders/standard-webho
 import { twilio } from "../webhooks/senders/twilio.ts";
 import type { Key, SignedParts } from "../webhooks/signature-check.ts";
 
-/** A delivery before it is signed. */
 export interface Draft {
   readonly options: SigningOptions;
   readonly body: string;
   readonly url: string;
-  /** In ms since 1970. */
   readonly timestamp: number;
 }
 
-/** The options of any sender, as far as they say how it signs. They were checked by the sender. */
 export interface SigningOptions {
   readonly secret?: string | readonly string[];
   readonly key?: Key | readonly Key[];
@@ -31,19 +28,14 @@ export interface SigningOptions {
   readonly encoding?: keyof typeof decoders;
 }
 
-/** The part of a scheme that does not depend on its user's options. */
 export type Described = Partial<Omit<Scheme, "url" | "scope">>;
 
-/** How a delivery is signed, as far as the sender's row does not say it. */
 export interface Oddity extends Described {
   /** Default: `privateKey`, or the first secret. */
   readonly signsWith?: Key | CryptoKey;
-  /** Headers that its deliveries have besides. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly contentType?: string;
-  /** The URL that it calls. Default: the draft's. */
   readonly address?: string;
-  /** The part of the delivery that the sender signs. Default all. */
   readonly choose?: (signed: SignedParts) => SignedParts;
 }
 
@@ -74,12 +66,11 @@ const senders = new Map<unknown, Odd>([
   [twilio, ofTwilio],
 ]);
 
-/** The part that a sender's row does not cover. Most senders have none. */
 export async function oddityOf(sender: unknown, draft: Draft): Promise<Oddity> {
   return (await senders.get(sender)?.(draft)) ?? {};
 }
 
-/** The header is a JWT. The signature is its last part. */
+/** The header is a JWT, and the signature its last part. */
 async function ofQstash({ body, url, timestamp }: Draft): Promise<Oddity> {
   const seconds = Math.floor(timestamp / 1_000);
   const hash = encodeBytes(await sha256(new TextEncoder().encode(body)), "base64url");
@@ -112,14 +103,13 @@ function ofStandardWebhooks({ options }: Draft): Oddity {
   };
 }
 
-/** A form, or JSON, whose hash is in the URL. */
+/** A form, or JSON whose hash is in the URL. */
 async function ofTwilio({ body, url }: Draft): Promise<Oddity> {
   const bytes = new TextEncoder().encode(body);
   const common: Oddity = {
     header: "x-twilio-signature",
     decode: decodeBase64,
     algorithm: "HMAC-SHA1",
-    // The URL without its port. The other text has the port.
     choose: (signed) => (signed as readonly string[])[0]!,
   };
   if (!isObjectOrArray(bytes)) return { ...common, contentType: "application/x-www-form-urlencoded" };

@@ -10,23 +10,22 @@ import type { Verifier } from "../webhooks/verifier.ts";
 import { type Described, type Draft, type Oddity, oddityOf, type SigningOptions } from "./odd-senders.ts";
 import { encode, placeholder, sign, spellTime } from "./signing.ts";
 
-/** The peculiarities of a delivery. */
+/** The delivery's own parts. */
 export interface DeliveryContent {
   /**
-   * An object is sent as JSON, to `twilio` as a form. The id and the time are added if this sender puts them into the body.
-   * A string is sent as it is. Default `{}`.
+   * An object is sent as JSON, to `twilio` as a form, with the id and time that this sender puts into the body. A
+   * string is sent unchanged. Default `{}`.
    */
   readonly body?: string | object | undefined;
-  /**
-   * The event's id, in the header or the field of the body in which this sender puts it. Default: the one in `body`, or else
-   * a random one.
-   */
+  /** The event's id. Default: the one in `body`, else a random one. */
   readonly id?: string | undefined;
-  /** When it is signed, in ms since 1970. Default: the option `now`, or else the platform's clock. */
+  /** When it is signed, in ms since 1970. Default: the option `now`, else the platform's clock. */
   readonly timestamp?: number | undefined;
-  /** The URL that the sender calls. Default: the option `url` if it is a string, or else `https://example.com/webhooks`. */
+  /**
+   * The URL that the sender calls. Default: the option `url` if it is a string, else `https://example.com/webhooks`.
+   */
   readonly url?: string | undefined;
-  /** Further headers, for example `{ "x-github-event": "push" }`. They replace the delivery's own headers. */
+  /** Further headers. They replace the delivery's own. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -42,24 +41,23 @@ const contentOptions: Schema<DeliveryContent> = {
   headers: typed("object"),
 };
 
-/** A delivery as its sender sends it: `fetch`, `new Request` and Hono's `app.request` take it as their second argument. */
+/** A delivery. `fetch`, `new Request` and Hono's `app.request` take it as their second argument. */
 export interface SignedDelivery {
   readonly url: string;
   readonly method: "POST";
-  /** The names are in lower case. */
+  /** In lower case. */
   readonly headers: Record<string, string>;
   readonly body: string;
 }
 
 /**
- * Signs a delivery as its sender does, for tests of your handlers. You can send it several times: that delivery again is a
- * duplicate.
+ * Signs a delivery as its sender does, for tests of your handlers. Send it again for a duplicate.
  *
  * @typeParam Sender the type of `sender`, from which the type of `options` follows
  * @param sender the function of `redlock-edge/webhooks` that your handler uses, or `signatureProvider`
- * @param options what your handler gives to it. The first of several secrets signs. Senders with a private key need
- * `privateKey`, too: see {@link keyPairFor}
- * @throws {TypeError} an option is wrong, the sender has no id of its own but you gave one, or `signatureProvider` has `read`
+ * @param options your handler's. The first of several secrets signs. Senders with a private key need `privateKey`: see
+ * {@link keyPairFor}
+ * @throws {TypeError} an option is wrong, the sender has no id but you gave one, or `signatureProvider` has `read`
  *
  * @example
  * const delivery = await signedDelivery(stripe, { secret: "whsec_test" }, { body: { type: "invoice.paid" } });
@@ -98,7 +96,6 @@ export async function signedDelivery<Sender extends (options: never) => WebhookP
 
 type SigningScheme = Oddity & Pick<Row, "tolerance">;
 
-/** The text of a body. The id and the time stand in an object where this sender puts them. */
 function bodyOf(
   { body = {}, id, timestamp: given }: DeliveryContent,
   { base, timestamp, isForm }: { base: Described; timestamp: number; isForm: boolean },
@@ -118,7 +115,6 @@ function bodyOf(
   });
 }
 
-/** Refuses what this sender does not send, and what nothing is known of. */
 function refuseUnused(provider: WebhookProvider, scheme: SigningScheme, content: DeliveryContent): void {
   const { name } = provider;
   if (scheme.header === undefined) {
@@ -132,7 +128,6 @@ function refuseUnused(provider: WebhookProvider, scheme: SigningScheme, content:
   }
 }
 
-/** The header in which a sender puts the event's id, or its name for the delivery. */
 function idHeaderOf({ id, deliveryId = [] }: SigningScheme): string | undefined {
   return [id?.header ?? (id?.field === undefined ? deliveryId : [])].flat()[0];
 }
@@ -169,7 +164,6 @@ async function send(
   return signed(await sign(algorithm, key, choose?.(read.signed) ?? read.signed));
 }
 
-/** The headers with the time and the signature. */
 function signatureHeaders(
   scheme: SigningScheme,
   timestamp: number,

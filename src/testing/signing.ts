@@ -11,7 +11,6 @@ import {
   type SignedParts,
 } from "../webhooks/signature-check.ts";
 
-/** Signs like a sender. */
 export async function sign(
   algorithm: SignatureAlgorithm,
   key: Key | CryptoKey,
@@ -22,7 +21,7 @@ export async function sign(
   return new Uint8Array(await crypto.subtle.sign(algorithms[algorithm], imported, joined(signed)));
 }
 
-/** Bytes in the place of a signature while the signed text is not known. RSA's are as long as the key. */
+/** RSA's are as long as the key. */
 export function placeholder(algorithm: SignatureAlgorithm): Uint8Array {
   return new Uint8Array(algorithms[algorithm].signatureLength ?? 256).fill(1);
 }
@@ -34,13 +33,11 @@ const encoders = [
   (bytes: Uint8Array) => encodeBytes(der(bytes), "base64"),
 ];
 
-/** A signature as its sender writes it: the spelling that is decoded to these bytes. */
 export function encode(signature: Uint8Array, decode: NonNullable<Scheme["decode"]>): string {
   const spelled = encoders.map((encoder) => encoder(signature));
   return spelled.find((text) => `${decode(text)}` === `${signature}`)!;
 }
 
-/** A time as its sender writes it: the spelling that is read as this second. */
 export function spellTime(time: number, parse: NonNullable<Scheme["parseTime"]>): string {
   const second = Math.floor(time / 1_000);
   const isRead = (text: string) => {
@@ -55,7 +52,6 @@ export function spellTime(time: number, parse: NonNullable<Scheme["parseTime"]>)
   return spelled;
 }
 
-/** Two numbers of 32 bytes as the DER of two positive integers, each in its shortest form. */
 function der(raw: Uint8Array): Uint8Array {
   const numbers = [raw.subarray(0, 32), raw.subarray(32)].map((number) => {
     const digits = number.subarray(number.findIndex(Boolean));
