@@ -4,18 +4,17 @@ import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
 import type { Subscription, SubscriptionEvents } from "./subscriber.ts";
 
-/** The part of a client of ioredis, or of its Cluster client, that this package uses. */
+/** The used part of a client of ioredis, or of its Cluster client. */
 export interface IoredisClient {
   readonly status: string;
   readonly options: object;
   readonly isCluster: boolean;
   /** Sends one command. */
   call(command: string, ...args: string[]): Promise<unknown>;
-  /** Connects a client that was made with `lazyConnect`. */
+  /** Connects a lazy client. */
   connect(): Promise<unknown>;
 }
 
-/** The options of a client that matter here. */
 interface IoredisOptions {
   readonly host?: string;
   readonly port?: number;
@@ -30,7 +29,6 @@ interface IoredisOptions {
   readonly redisOptions?: IoredisOptions;
 }
 
-/** A client, with what its types do not show. */
 interface Client extends IoredisClient, Emitter {
   readonly options: IoredisOptions;
   readonly stream?: { readonly writable: boolean };
@@ -43,19 +41,17 @@ interface Client extends IoredisClient, Emitter {
 }
 
 /**
- * An endpoint over a client of ioredis 5 or 6 of your own, or over its Cluster client. A client with `sentinels` works as any
- * other one, but a failover can lose a lock, because Redis replicates asynchronously.
+ * An endpoint over your client of ioredis 5 or 6, or its Cluster client. With `sentinels`, a failover can lose a lock,
+ * because Redis replicates asynchronously.
  *
- * By default ioredis sends a command again whose connection broke. The endpoint stays correct: everything is sent as a
- * script that recognises its own earlier execution. A client that never sends twice saves that: make it with
- * `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`, and without `reconnectOnError`. A Cluster client
- * always sends again. Commands go past `enableAutoPipelining`.
+ * By default ioredis sends a command again if its connection broke, so everything is sent as a script that recognises
+ * its own earlier execution. You save that with `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`,
+ * and without `reconnectOnError`, but not on a Cluster client.
  *
- * While the client is not connected, commands wait for it, at most for their timeout. From one second after the connection
- * broke, they fail at once. None is queued. A lazy client is connected by the first one. For `wakeUp`, a duplicate of the
- * client is connected while somebody waits. With a Cluster client, waiters poll.
+ * Commands wait for the connection. From one second after it broke, they fail at once, and none is queued. For
+ * `wakeUp`, a duplicate of the client connects while somebody waits. On a Cluster client, waiters poll.
  *
- * @throws TypeError when `client` is not a client of ioredis, returns numbers as strings, or connects to replicas
+ * @throws TypeError `client` is not a client of ioredis, returns numbers as strings, or connects to replicas
  *
  * @example
  * new Redlock({ endpoints: [ioredisEndpoint(new Redis("redis://localhost", { maxRetriesPerRequest: 0 }))] })
@@ -81,9 +77,8 @@ export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOp
   return { name, dialect, exactReplies, send, ...(!isCluster && { subscribe: link.subscribe }) };
 }
 
-/** @throws TypeError */
 function checkClient(client: IoredisClient): void {
-  // Not shown: it may have a password.
+  // It may have a password.
   if (typeof client === "string") throw new TypeError("not a URL: ioredisEndpoint(new Redis(url))");
   if (typeof client?.call !== "function" || typeof client.status !== "string") {
     const other = Object(client) as object;
@@ -103,9 +98,8 @@ function checkClient(client: IoredisClient): void {
 }
 
 /**
- * A client whose `call` goes past automatic pipelines. In a pipeline, a command waits for the replies to earlier ones, even
- * when its caller has given up. Before ioredis 5.11, a pipeline of a Cluster client mixes scripts for several nodes, which
- * refuse them with MOVED.
+ * In a pipeline, a command waits for the replies to earlier ones, even if its caller has given up. Before ioredis 5.11,
+ * a Cluster's pipeline mixes scripts for several nodes, which refuse them with MOVED.
  */
 function pastAutoPipelines(client: Client): Client {
   return Object.create(client, {
@@ -130,7 +124,6 @@ function makeLink(client: Client): Link {
     isReady: () => client.status === "ready" && client.stream?.writable !== false,
     isClosed: () => client.status === "end",
     connect() {
-      // Its errors are events.
       if (client.status === "wait") client.connect().catch(() => undefined);
     },
   };
@@ -142,10 +135,9 @@ function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents
     lazyConnect: false,
     retryStrategy: null,
     enableOfflineQueue: true,
-    // A closed client has nothing to wait for.
     disconnectTimeout: 0,
   });
-  // Without a listener ioredis prints it. The end that follows is enough.
+  // Otherwise ioredis prints it.
   duplicate.on("error", () => undefined);
   duplicate.on("end", onEnd);
   duplicate.on("message", onMessage as (argument?: unknown) => void);

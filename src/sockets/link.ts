@@ -3,29 +3,25 @@ import { onAbort } from "../runtime/abort.ts";
 import { stopwatch, systemRuntime } from "../runtime/runtime.ts";
 import { Subscriber, type Subscription, type SubscriptionEvents } from "./subscriber.ts";
 
-// Whether a client is connected. A command is handed over only then: in a client's own queue it would stay when its caller
-// has long given up, and be executed after the next reconnect.
+// A command is handed over only while the client is connected. In the client's own queue it would outlive its caller,
+// and be executed after the next reconnect.
 
-/** For so many ms after a connection broke, commands wait for the next one: most are rollbacks and releases. */
+/** In ms. After a connection broke, commands wait for the next one, because most are rollbacks and releases. */
 const patience = 1_000;
 
-/** The part of Node's EventEmitter that clients are watched by. */
 export interface Emitter {
   on(event: string, listener: (argument?: unknown) => void): unknown;
   off(event: string, listener: (argument?: unknown) => void): unknown;
   listenerCount(event: string): number;
 }
 
-/** The state of a client's connection. */
 export interface LinkState {
   isReady(): boolean;
-  /** Whether it will not connect by itself. */
+  /** It will not connect by itself. */
   isClosed(): boolean;
-  /** Connects a client that is to be connected by its first command. */
   connect?(): void;
-  /** The event when it is connected. */
   readonly readyEvent: string;
-  /** The event after a connection broke, and after each attempt that failed. */
+  /** After a connection broke, and after each failed attempt. */
   readonly brokenEvent: string;
 }
 
@@ -35,35 +31,28 @@ interface Waiter {
 }
 
 /**
- * Where a client keeps its link. The symbol is registered, so that a module that was loaded again, or a second copy of this
- * package, finds the link and adds no listeners of its own. The number stands for the public members of {@link Link}, which
- * copies of several versions share: raise it when one of these members changes. A copy with another number has a link of its
- * own beside the first one, and its listeners are added once.
+ * Registered, so that a second copy of this package finds the link and adds no listeners. Raise the number when a
+ * public member of {@link Link} changes.
  */
 const linkKey = Symbol.for("redlock-edge.link.2");
 
-/** The link of a client, which all its endpoints share. */
 export function linkOf<Client extends object>(client: Client, make: (client: Client) => Link): Link {
   const owner = ownerOf(client) as Client & { readonly [linkKey]?: Link };
   const known = owner[linkKey];
   if (known) return known;
   const link = make(owner);
-  // It is not enumerable, so no log of a client shows it, and no copy of a client has it.
+  // Not enumerable, so no log shows it, and no copy of a client has it.
   Object.defineProperty(owner, linkKey, { value: link });
   return link;
 }
 
-/**
- * The client itself, if this is a view of it: for `withTypeMapping` and the like, node-redis makes an object whose prototype
- * is the client, with the client's listeners.
- */
+/** For `withTypeMapping`, node-redis makes a view whose prototype is the client, with the client's listeners. */
 function ownerOf(client: object): object {
   const above = Object.getPrototypeOf(client) as object | null;
   // A class's prototype has its constructor.
   return !above || Object.hasOwn(above, "constructor") ? client : ownerOf(above);
 }
 
-/** The connection of a client, and its subscriptions. */
 export class Link {
   readonly subscribe: Subscriber["subscribe"];
   readonly room: Room = new Room();
@@ -72,13 +61,11 @@ export class Link {
   readonly #waiting = new Set<Waiter>();
   readonly #inFlight = new Set<() => void>();
   readonly #noteError: (error: unknown) => void;
-  /** Whether the last attempt to connect has failed. */
   #hasFailed = false;
-  /** ms since the connection broke. Undefined: it stands, or there was none yet. */
+  /** In ms. Undefined: the connection stands, or there was none yet. */
   #brokenFor: (() => number) | undefined;
   #lastError: string | undefined;
 
-  /** @param open makes a connection for subscriptions */
   constructor(client: Emitter, state: LinkState, open: (events: SubscriptionEvents) => Subscription) {
     this.subscribe = new Subscriber(open).subscribe;
     this.#client = client;
@@ -106,15 +93,15 @@ export class Link {
   }
 
   /**
-   * Waits until the client is connected. Undefined: it is. Rejects when it is closed, and while attempts to connect fail, as a
-   * request to a server that is down does, but not in the first second after a connection broke.
+   * Undefined: it is connected. Rejects if it is closed, and while attempts to connect fail, but not in the first
+   * second after a connection broke.
    */
   whenReady(signal: AbortSignal): Promise<void> | undefined {
     if (this.#state.isReady()) return undefined;
     this.#state.connect?.();
     if (this.#isOffline || signal.aborted) return Promise.reject(this.#error());
     return new Promise((resolve, reject) => {
-      // Where nobody else listens, the client prints its errors, or throws them: that must stay so.
+      // If nobody else listens, the client prints or throws its errors, and that must stay so.
       if (this.#waiting.size === 0 && this.#client.listenerCount("error") > 0) {
         this.#client.on("error", this.#noteError);
       }
@@ -130,7 +117,7 @@ export class Link {
     });
   }
 
-  /** The result of a command, which fails when the connection breaks before: for a client that then forgets it. */
+  /** For a client that forgets its commands when the connection breaks. */
   whileConnected<Value>(result: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       const fail = () => reject(new Error("the connection broke"));
@@ -148,7 +135,6 @@ export class Link {
     for (const { reject } of this.#waiting) reject();
   }
 
-  /** Why a command is not sent. */
   #error(): Error {
     if (this.#state.isClosed()) return new Error("the client is closed, or was never connected");
     return new Error(`the client is not connected${this.#lastError ? `: ${this.#lastError}` : ""}`);

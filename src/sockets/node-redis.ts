@@ -4,29 +4,25 @@ import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
 import type { Subscription, SubscriptionEvents } from "./subscriber.ts";
 
-/** The part of a client of node-redis, or of its Cluster or Sentinel client or its pool, that this package uses. */
+/** The used part of a client of node-redis, its Cluster or Sentinel client, or its pool. */
 export interface NodeRedisClient {
   readonly isOpen: boolean;
-  /** Sends one command. */
   sendCommand: unknown;
-  /** Is not called: clients before version 5 do not have it. */
+  /** Not called: clients before version 5 lack it. */
   withTypeMapping: unknown;
 }
 
-/** Options of one command: the members of a client of version 5 and later. */
 interface CommandOptions {
   readonly abortSignal: AbortSignal;
   readonly typeMapping: object;
 }
 
-/** A client of any kind. */
 interface AnyClient extends Emitter {
   readonly isOpen: boolean;
-  /** A Cluster client of version 5 and a pool do not have it. */
+  /** A Cluster client of version 5 and a pool lack it. */
   readonly isReady?: boolean;
 }
 
-/** A client with one connection, with what its types do not show. */
 interface Client extends AnyClient {
   readonly options?: { readonly socket?: { host?: string; port?: number; path?: string } };
   sendCommand(command: readonly string[], options: CommandOptions): Promise<unknown>;
@@ -37,7 +33,6 @@ interface Client extends AnyClient {
   destroy(): void;
 }
 
-/** A Cluster client. */
 interface Cluster extends AnyClient {
   readonly masters: readonly { readonly address: string }[];
   nodeClient: unknown;
@@ -49,32 +44,28 @@ interface Cluster extends AnyClient {
   ): Promise<unknown>;
 }
 
-/** A client that asks sentinels which server is the primary. */
 interface Sentinel extends AnyClient {
   getMasterNode(): { readonly host: string; readonly port: number } | undefined;
   getSentinelNode: unknown;
   sendCommand(isReadonly: boolean, command: readonly string[], options: CommandOptions): Promise<unknown>;
 }
 
-/** A pool of clients. */
 interface Pool extends AnyClient {
   clientsInUse: unknown;
   sendCommand(command: readonly string[], options: CommandOptions): Promise<unknown>;
 }
 
-/** Sends one command through a client. */
 type Sender = (command: readonly string[], options: CommandOptions) => Promise<unknown>;
 
 /**
- * An endpoint over a connected client of node-redis 5 or later of your own, over its Cluster or Sentinel client, or over
- * its pool. Replies are exact, because these never send a command again that a server may have executed. The Sentinel client
- * does, so everything is sent through it as a script that recognises its own earlier execution.
+ * An endpoint over your connected client of node-redis 5 or later, its Cluster or Sentinel client, or its pool. The
+ * Sentinel client sends commands again, so everything is sent as a script that recognises its own earlier execution.
  *
- * While the client is not connected, commands wait for it, at most for their timeout. From one second after the connection
- * broke, they fail at once. None stays in its queue. For `wakeUp`, a duplicate of a client with one connection is connected
- * while somebody waits. With any other client, waiters poll.
+ * Commands wait for the connection. From one second after it broke, they fail at once, and none is queued. For
+ * `wakeUp`, a duplicate of the client connects while somebody waits. On a Cluster or Sentinel client or a pool, waiters
+ * poll.
  *
- * @throws TypeError when `client` is not a client of node-redis 5 or later
+ * @throws TypeError `client` is not a client of node-redis 5 or later
  *
  * @example
  * const client = await createClient({ url: "redis://localhost" }).on("error", console.error).connect();
@@ -95,13 +86,10 @@ export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpoi
   return { name, dialect, exactReplies, send, ...(hasStreams && { subscribe: link.subscribe }) };
 }
 
-/** The differences between the kinds of clients. */
 interface Kind {
   readonly sender: Sender;
-  /** Where it sends commands to, as far as it says so. */
   readonly address: string;
   readonly exactReplies: boolean;
-  /** Whether a duplicate of it can subscribe. */
   readonly hasStreams: boolean;
 }
 
@@ -130,14 +118,13 @@ const isCluster = (client: object): client is Cluster => "nodeClient" in client;
 const isSentinel = (client: object): client is Sentinel => "getSentinelNode" in client;
 const isPool = (client: object): client is Pool => "clientsInUse" in client;
 
-/** A Cluster client follows a few redirections. An error that is one more of them passes when the slots have moved. */
+/** After a few redirections, the Cluster client throws the next one. It passes when the slots have moved. */
 function throwRedirection(error: Error): never {
   throw /^(MOVED|ASK) /.test(error.message) ? new Error(`redirected too often: ${error.message}`) : error;
 }
 
-/** @throws TypeError */
 function checkClient(client: NodeRedisClient): void {
-  // Not shown: it may have a password.
+  // It may have a password.
   if (typeof client === "string") throw new TypeError("not a URL: nodeRedisEndpoint(createClient({ url }))");
   const other = Object(client) as object;
   const isClient = "isReady" in other || isCluster(other) || isPool(other);
@@ -153,7 +140,7 @@ function addressOf({ options }: Client): string {
   return path ?? `${host}:${port}`;
 }
 
-/** The key by which a Cluster routes a command: the first one of a script, else the first argument. */
+/** By which a Cluster routes: a script's first key, else the first argument. */
 function keyOf([name = "", ...rest]: readonly string[]): string | undefined {
   return name.startsWith("EVAL") ? rest[2] : rest[0];
 }
@@ -162,7 +149,7 @@ function makeLink(client: AnyClient): Link {
   const state: LinkState = {
     readyEvent: isCluster(client) ? "connect" : "ready",
     brokenEvent: "reconnecting",
-    // A Cluster client or a pool does not say which of its connections stand. A signal takes a command out of their queues.
+    // A Cluster client or a pool does not say which connections stand. A signal takes commands out of their queues.
     isReady: () => client.isReady ?? client.isOpen,
     isClosed: () => !client.isOpen,
   };
@@ -191,7 +178,7 @@ function subscriptionOf(client: Client, { onMessage, onEnd }: SubscriptionEvents
   duplicate.on("error", end);
   const connected = duplicate.connect();
   connected.catch(end);
-  // In the order of the calls, and with one listener, so that a channel that is subscribed again meanwhile stays.
+  // One listener, in the order of the calls, so that a channel that is subscribed again meanwhile stays.
   const onText = (text: string, channel: string) => onMessage(channel, text);
   return {
     subscribe: (channel) => connected.then(() => duplicate.subscribe(channel, onText)),

@@ -3,15 +3,14 @@ import { type ClientWay, sendThrough } from "../endpoints/hand-over.ts";
 import { EndpointError } from "../errors/errors.ts";
 import type { Link } from "./link.ts";
 
-/** Options for an endpoint over a client with a socket. */
+/** Options of an endpoint over a client with a socket. */
 export interface SocketEndpointOptions {
   /** Default: the host and port that the client connects to. */
   readonly name?: string | undefined;
-  /** Default: `upstash` when the client's host ends in `.upstash.io`, else `redis`. */
+  /** Default: `upstash` if the host ends in `.upstash.io`, else `redis`. */
   readonly dialect?: Dialect | undefined;
 }
 
-/** A function that sends commands through a client. `call`: calls the client, which is connected. */
 export function sendOver(name: string, link: Link, call: ClientWay["call"]): Endpoint["send"] {
   const send = sendThrough(name, {
     room: link.room,
@@ -22,7 +21,7 @@ export function sendOver(name: string, link: Link, call: ClientWay["call"]): End
   return async (command, signal, onSent) => {
     const reply = await send(command, signal, onSent);
     if (reply !== "QUEUED") return reply;
-    // Whether it will be executed is not known.
+    // It may or may not be executed.
     const reason = "the client is within MULTI: give the endpoint its own client";
     throw new EndpointError(name, "malformed", reason);
   };
@@ -31,7 +30,7 @@ export function sendOver(name: string, link: Link, call: ClientWay["call"]): End
 function endpointErrorOf(name: string, error: unknown, command: Command): EndpointError {
   const { message } = Object(error) as { message?: unknown };
   const said = withoutSecrets(String(message), command);
-  // Redis's own errors begin with a word in capitals. Clients do not say it otherwise.
+  // Redis's own errors begin with a word in capitals.
   if (/^[A-Z][A-Z0-9_]+( |$)/.test(said)) return new EndpointError(name, "redis", said);
   return new EndpointError(name, "network", `the command failed (${said})`);
 }

@@ -1,20 +1,17 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 
-/** A connection that receives messages. */
 export interface Subscription {
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   close(): void;
 }
 
-/** The reports of a connection. */
 export interface SubscriptionEvents {
   onMessage(channel: string, text: string): void;
-  /** It has ended, and does not connect again. */
+  /** It does not connect again. */
   onEnd(): void;
 }
 
-/** One stream of a channel. */
 interface Listener {
   write(event: string): void;
   end(): void;
@@ -25,21 +22,16 @@ interface Channel {
   readonly listeners: Set<Listener>;
 }
 
-/**
- * The subscriptions of one client: a connection of its own, from the first stream to the last. When it breaks, all streams
- * end, and those that wait poll until they subscribe again.
- */
+/** A connection of its own. When it breaks, all streams end, and waiters poll until they subscribe again. */
 export class Subscriber {
   readonly #open: (events: SubscriptionEvents) => Subscription;
   readonly #channels = new Map<string, Channel>();
   #connection: Subscription | undefined;
 
-  /** @param open makes a connection */
   constructor(open: (events: SubscriptionEvents) => Subscription) {
     this.#open = open;
   }
 
-  /** Subscribes as an endpoint does: see `Endpoint.subscribe`. */
   readonly subscribe: NonNullable<Endpoint["subscribe"]> = async (name, signal) => {
     signal.throwIfAborted();
     const encoder = new TextEncoder();
@@ -102,7 +94,7 @@ export class Subscriber {
     this.#channels.delete(name);
     const connection = this.#connection;
     if (this.#channels.size > 0) {
-      // Of a connection that breaks, the streams end anyway.
+      // The streams end anyway.
       connection?.unsubscribe(name).catch(() => undefined);
     } else {
       this.#connection = undefined;
