@@ -22,7 +22,6 @@ export class EndpointWatch {
   /** What was read, the newest last. */
   readonly #values = new Map<string, SeenValue>();
   readonly #due = new Map<string, StoredKey>();
-  #samples: { readonly at: number; readonly requests: number; readonly billed: number }[] = [];
   #cursor = "0";
   #next = 0;
   /** Since when an answer of Redis is waited for. */
@@ -63,11 +62,8 @@ export class EndpointWatch {
     this.changed(this.keys());
   }
 
-  /** Looks at its counts, and reads a part of its keys. */
+  /** Reads a part of its keys. */
   look(now: number): void {
-    const { log } = this.endpoint;
-    const { requests, billed } = log;
-    this.#samples = [...this.#samples.filter(({ at }) => now - at <= 2_000), { at: now, requests, billed }];
     if (this.#waitsSince !== undefined) {
       this.#isSilent ||= now - this.#waitsSince > silence;
       return;
@@ -116,20 +112,14 @@ export class EndpointWatch {
     this.#onRead(parts);
   }
 
-  state(now: number): EndpointState {
+  state(): EndpointState {
     const { name, url, running, log, faults } = this.endpoint;
-    const [first = { at: now, requests: 0, billed: 0 }] = this.#samples;
-    // After a reset of the log the counts begin again.
-    const rate = (count: number, before: number) =>
-      (count < before ? count : count - before) / Math.max(1, (now - first.at) / 1_000);
     return {
       name,
       url,
       status: running ? (this.#isSilent ? "silent" : "up") : "stopped",
       requests: log.requests,
       billed: log.billed,
-      requestsPerSecond: rate(log.requests, first.requests),
-      billedPerSecond: rate(log.billed, first.billed),
       faults: faults.list(),
       canForget: this.#canForget,
     };

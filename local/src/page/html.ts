@@ -49,7 +49,7 @@ pre { margin: 6px 0 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 #summary { font-size: 15px; margin: 2px 0 12px; }
 #summary.bad { color: var(--bad); font-weight: 600; }
 .page { display: grid; gap: 14px; padding-bottom: 40px; grid-template-columns: minmax(0, 1fr); }
-section, .card, .gate { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; min-width: 0; }
+section, .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; min-width: 0; }
 .cards { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr)); }
 .soft, .none { color: var(--soft); }
 .card-head { display: flex; align-items: baseline; gap: 8px; flex-wrap: wrap; }
@@ -85,12 +85,10 @@ td.name, .happened b { font: 600 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Me
 .happened li { padding: 1px 0; }
 .happened time { display: inline-block; min-width: 5.2em; color: var(--soft); }
 input { font: inherit; width: 100%; padding: 6px 10px; border: 1px solid var(--line); border-radius: 8px; background: var(--paper); color: inherit; }
-.gate { max-width: 620px; }
-.gate input { margin: 4px 0 8px; }
 @media (max-width: 760px) {
   h1 small { display: block; margin: 2px 0 4px; line-height: 1.35; }
   header, main { padding-left: 8px; padding-right: 8px; }
-  section, .card, .gate { padding: 10px; }
+  section, .card { padding: 10px; }
   thead { display: none; }
   table, tbody { display: block; }
   tr { display: flex; flex-wrap: wrap; gap: 0 12px; padding: 5px 0; border-bottom: 1px solid var(--line); }

@@ -24,8 +24,6 @@ export interface EndpointState {
   readonly status: "up" | "stopped" | "silent";
   readonly requests: number;
   readonly billed: number;
-  readonly requestsPerSecond: number;
-  readonly billedPerSecond: number;
   readonly faults: readonly FaultRule[];
   /** Whether it can be started without its data. */
   readonly canForget: boolean;

@@ -158,7 +158,7 @@ export class Watch {
       now: Date.now(),
       engine: this.#local.engine,
       quorum: this.#quorum,
-      endpoints: this.#endpoints.map((endpoint) => endpoint.state(Date.now())),
+      endpoints: this.#endpoints.map((endpoint) => endpoint.state()),
       locks: newest.flatMap(({ key }) => lockRow(this.#across(key), this.#quorum, clientOf) ?? []),
       records: this.#records(newest),
       requests: this.#requests.map(({ peer, ...row }) => ({ ...row, client: this.#clients.nameOf(peer) })),

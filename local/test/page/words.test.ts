@@ -2,7 +2,6 @@ import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import { keyOf, parseKey } from "../../../src/inspect/stored-key.ts";
-import { isOn, others, switches, without } from "../../src/page/browser/switches.ts";
 import { ago, duration, matching, short, summary, wrongs } from "../../src/page/browser/words.ts";
 import { isShown, labelOf } from "../../src/page/key.ts";
 import { storedValue } from "../../src/page/read.ts";
@@ -257,20 +256,5 @@ describe("the page", () => {
       matching("order:7 node A", search),
     );
     expect(found).toEqual([true, true, true, true, false]);
-  });
-
-  test("knows which rules its switches have set", () => {
-    const down = switches.find(({ label }) => label === "down")!;
-    // As the command line sets it.
-    expect(
-      [{ fault: "down" }, { fault: "down", probability: 1 }].map((rule) => isOn(down, [rule as never])),
-    ).toEqual([true, true]);
-    const rules = [
-      { fault: "delay", ms: 7 },
-      { fault: "down", times: 1 },
-    ] as const;
-    expect(isOn(down, rules)).toBe(false);
-    expect(without(down, [...rules, { fault: "down" }])).toEqual(rules);
-    expect(others([...rules, { fault: "down" }])).toEqual(rules);
   });
 });

@@ -16,10 +16,6 @@ export function forgetToken(): void {
   sessionStorage.removeItem(name);
 }
 
-export function keepToken(token: string): void {
-  sessionStorage.setItem(name, token);
-}
-
 /** The server refuses the token. */
 export class TokenRefused extends Error {
   override readonly name = "TokenRefused";

@@ -1,6 +1,6 @@
 import { createElement as h, render, useState } from "hono/jsx/dom";
 import type { PageState } from "../state.ts";
-import { ask, forgetToken, keepToken, messages, TokenRefused, takeToken } from "./access.ts";
+import { ask, forgetToken, messages, TokenRefused, takeToken } from "./access.ts";
 import { hashesOf } from "./hashes.ts";
 import { type PageActions, view } from "./view.ts";
 import { summary } from "./words.ts";
@@ -57,65 +57,26 @@ async function follow(token: string): Promise<void> {
   }
 }
 
-/** Asks for the token, and says where it is. */
-function askForToken(refused: boolean): Promise<string> {
-  say(
-    refused ? "This token is not the one of these endpoints." : "This page needs the endpoints' token.",
-    refused,
-  );
-  const code = (text: string) => h("code", null, text);
-  return new Promise((resolve) => {
-    const onSubmit = (event: Event) => {
-      event.preventDefault();
-      const { value } = document.querySelector<HTMLInputElement>("#token")!;
-      if (value !== "") resolve(value.trim());
-    };
-    const gate = h(
-      "div",
-      { class: "gate" },
-      h(
-        "p",
-        null,
-        "Open the address that ",
-        code("redis-rest-local"),
-        " has printed: the token is in it, after ",
-        code("#token="),
-        ". It is also the value of ",
-        code("UPSTASH_REDIS_REST_TOKEN_1"),
-        ". The page keeps it until this tab is closed, and sends it to this machine only.",
-      ),
-      h(
-        "form",
-        { onSubmit },
-        h("label", { for: "token" }, "Token"),
-        h("input", { id: "token", type: "password", autocomplete: "off", autofocus: true }),
-        h("button", null, "Open"),
-      ),
-    );
-    draw(gate);
-  });
-}
-
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function run(): Promise<never> {
-  let token = takeToken() ?? (await askForToken(false));
-  keepToken(token);
-  for (;;) {
+async function run(): Promise<void> {
+  const token = takeToken();
+  while (token !== undefined) {
     try {
       await follow(token);
       say("The endpoints have ended. Waiting for them …", true);
     } catch (error) {
-      if (error instanceof TokenRefused) {
-        forgetToken();
-        token = await askForToken(true);
-        keepToken(token);
-        continue;
-      }
+      if (error instanceof TokenRefused) break;
       say(`No connection: ${(error as Error).message}. Trying again …`, true);
     }
     await pause(1_000);
   }
+  forgetToken();
+  const found =
+    token === undefined ? "This page needs a token." : "This token is not that of these endpoints.";
+  say(`${found} Open the address that redis-rest-local has printed: the token is in it.`, true);
 }
 
+// The address with the token was opened in the same tab.
+addEventListener("hashchange", () => location.reload());
 void run();

@@ -1,6 +1,6 @@
 import type { FaultRule } from "../../faults/faults.ts";
 
-// The faults that have a switch, and what a switch does to the rules. No I/O.
+// The faults that have a switch. No I/O.
 
 /** A fault that can be switched on and off. */
 export interface FaultSwitch {
@@ -24,22 +24,6 @@ export const switches: readonly FaultSwitch[] = [
   { label: "cut streams", about: "Streams end after 1 s", rule: { fault: "cut-stream", ms: 1_000 } },
 ];
 
-/** The rule of a switch among the rules that are active. */
-export function isOn({ rule }: FaultSwitch, rules: readonly FaultRule[]): boolean {
-  return rules.some((each) => same(each, rule));
-}
-
-/** The rules without the one of a switch. */
-export function without({ rule }: FaultSwitch, rules: readonly FaultRule[]): FaultRule[] {
-  return rules.filter((each) => !same(each, rule));
-}
-
-/** The rules that no switch stands for: by flag, in code, or over HTTP. */
-export function others(rules: readonly FaultRule[]): FaultRule[] {
-  return rules.filter((rule) => !switches.some((each) => same(rule, each.rule)));
-}
-
-function same({ probability = 1, ...one }: FaultRule, other: FaultRule): boolean {
-  const names = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof FaultRule>;
-  return probability === 1 && [...names].every((name) => Reflect.get(one, name) === other[name]);
-}
+/** Whether two rules are one: those of switches come back as they were sent. */
+export const isSame = (one: FaultRule, other: FaultRule): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);

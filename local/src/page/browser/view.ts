@@ -1,14 +1,12 @@
 import { type Child, createElement as h } from "hono/jsx/dom";
 import type { EndpointState, LockRow, PageState, RecordRow, RequestRow, Share } from "../state.ts";
-import { isOn, others, switches, without } from "./switches.ts";
+import { type FaultSwitch, isSame, switches } from "./switches.ts";
 import {
   ago,
   clock,
   duration,
   matching,
-  rate,
   recordWords,
-  ruleText,
   sharesText,
   shareText,
   short,
@@ -102,16 +100,7 @@ function card(state: EndpointState, number: number, page: PageActions): Element 
       { type: "button", title: titles[text], onClick: () => page.send(number, action, "POST") },
       text,
     );
-  const count = (value: number, unit: string, total: number) =>
-    h("span", null, h("b", null, rate(value)), ` ${unit} `, h("span", { class: "soft" }, `${total} in all`));
-  const other = others(faults);
-  const remove = () =>
-    page.send(
-      number,
-      "faults",
-      "PUT",
-      faults.filter((rule) => !other.includes(rule)),
-    );
+  const count = (total: number, unit: string) => h("span", null, h("b", null, `${total}`), ` ${unit}`);
   return h(
     "article",
     { class: "card", "aria-label": name, "data-status": isFaulty ? "faulty" : status },
@@ -129,36 +118,21 @@ function card(state: EndpointState, number: number, page: PageActions): Element 
       ),
     ),
     h("code", { class: "soft" }, url),
-    h(
-      "div",
-      { class: "counts" },
-      count(state.requestsPerSecond, "requests/s", state.requests),
-      count(state.billedPerSecond, "billed commands/s", state.billed),
-    ),
+    h("div", { class: "counts" }, count(state.requests, "requests"), count(state.billed, "billed commands")),
     h("div", { class: "soft legend" }, "Faults: switch one on, and see what your program does"),
     h("div", { class: "switches" }, ...switches.map((each) => toggle(each, state, number, page))),
-    other.length > 0 &&
-      h(
-        "div",
-        { class: "warn" },
-        `also ${other.map(ruleText).join(", ")} `,
-        h("button", { type: "button", onClick: remove }, "Remove"),
-      ),
   );
 }
 
 function toggle(
-  each: (typeof switches)[number],
+  { label, about, rule }: FaultSwitch,
   { faults }: EndpointState,
   number: number,
   page: PageActions,
 ): Element {
-  const { label, about, rule } = each;
-  const on = isOn(each, faults);
-  const onClick = () => {
-    if (on) page.send(number, "faults", "PUT", without(each, faults));
-    else page.send(number, "faults", "POST", [rule]);
-  };
+  const rest = faults.filter((each) => !isSame(each, rule));
+  const on = rest.length < faults.length;
+  const onClick = () => page.send(number, "faults", "PUT", on ? rest : [...faults, rule]);
   const title = `${about} (${rule.fault})`;
   return h(
     "button",

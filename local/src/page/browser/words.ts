@@ -35,11 +35,6 @@ export function clock(ms: number): string {
   return `${two(time.getHours())}:${two(time.getMinutes())}:${seconds}`;
 }
 
-/** A count of one second: `0`, `2.5`, `140`. */
-export function rate(value: number): string {
-  return value === 0 ? "0" : value < 10 ? value.toFixed(1) : `${Math.round(value)}`;
-}
-
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** The state in one sentence: what runs, whether a quorum can answer, and what is held. */
