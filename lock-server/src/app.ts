@@ -151,23 +151,11 @@ async function commandsOf(request: Request, isPipeline: boolean): Promise<(strin
   );
 }
 
-/** The body; undefined where it has more than `maxBody` bytes, and then it is not read further. */
+/** The body; undefined where it has more than `maxBody` bytes. */
 async function bodyOf(request: Request): Promise<string | undefined> {
   if (Number(request.headers.get("content-length")) > maxBody) return undefined;
-  const reader = request.body?.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
-    size += piece.value.length;
-    if (size > maxBody) {
-      // Not awaited: the sender may go on sending.
-      void reader?.cancel().catch(() => undefined);
-      return undefined;
-    }
-    text += decoder.decode(piece.value, { stream: true });
-  }
-  return text + decoder.decode();
+  const body = await request.arrayBuffer();
+  return body.byteLength > maxBody ? undefined : new TextDecoder().decode(body);
 }
 
 function isCommand(given: unknown): given is (string | number)[] {

@@ -3,7 +3,6 @@ import type { CommandContext } from "./engine/command.ts";
 import { commands } from "./engine/commands.ts";
 import { execute } from "./engine/execute.ts";
 import { Keyspace } from "./engine/keyspace.ts";
-import { LimitExceeded, largestReply, replyTooLarge, sizeOf } from "./engine/limits.ts";
 import { ReplyError } from "./engine/reply-error.ts";
 import { type Sql, SqlStorage } from "./engine/sql-storage.ts";
 import type { Reply } from "./twins/twin.ts";
@@ -42,10 +41,6 @@ export class LockServer {
   readonly #channels = new Channels();
   readonly #context: CommandContext;
   #hasAlarm = false;
-  /** How many characters the replies to this request have had until now. */
-  #replied = 0;
-  /** Why the rest of this request is not executed; undefined: it is. */
-  #exceeded: string | undefined;
 
   constructor(state: LockServerState, _env?: unknown) {
     this.#state = state;
@@ -82,33 +77,18 @@ export class LockServer {
 
   #executeAll(commands: readonly (readonly string[])[]): CommandResult[] {
     this.#context.space.now = Date.now();
-    this.#storage.work = 0;
-    this.#replied = 0;
-    this.#exceeded = undefined;
     return commands.map((command) => this.#executeOne(command));
   }
 
   #executeOne(command: readonly string[]): CommandResult {
-    if (this.#exceeded) return { error: this.#exceeded };
     try {
-      return { result: this.#state.storage.transactionSync(() => this.#replyOf(command)) };
+      return { result: this.#state.storage.transactionSync(() => execute(this.#context, command)) };
     } catch (error) {
-      if (error instanceof LimitExceeded) {
-        this.#exceeded = error.message;
-        return { error: error.message };
-      }
       if (error instanceof ReplyError) return { error: error.message };
       // Not quoted: it may contain a part of the request, such as a lock's token.
       const name = error instanceof Error ? error.name : typeof error;
       return { error: `ERR the command could not be executed (${name}), and has changed nothing` };
     }
-  }
-
-  #replyOf(command: readonly string[]): Reply {
-    const reply = execute(this.#context, command);
-    this.#replied += sizeOf(reply);
-    if (this.#replied > largestReply) throw replyTooLarge();
-    return reply;
   }
 
   #planSweep(): void {

@@ -21,7 +21,6 @@ function lockServer() {
 }
 
 const large = "x".repeat(1_900_000 - 100);
-const tooLarge = { error: expect.stringMatching(/^ERR max reply size .* was not executed/) };
 
 test("more commands or words than a request may have are refused, and nobody is asked", async () => {
   const objects: Objects = new Map();
@@ -36,47 +35,6 @@ test("more commands or words than a request may have are refused, and nobody is 
   expect(objects.size).toBe(0);
   const most = [["PING", ...Array.from({ length: 90_000 }, () => "k")], ...commands(9_999, 1)];
   expect(await object.execute(most)).toHaveLength(10_000);
-});
-
-test("replies that are too large are refused before they are read, and what follows is not executed", async () => {
-  const { ask, reads } = lockServer();
-  await ask(["SET", "large", large], ["SET", "before", 0]);
-  const mget = ["MGET", ...Array.from({ length: 100 }, () => "large")];
-  reads();
-  expect(await ask(["SET", "before", 1], mget, ["SET", "after", 1], ["GET", "large"])).toEqual([
-    { result: "OK" },
-    ...[tooLarge, tooLarge, tooLarge],
-  ]);
-  expect(reads()).toBeLessThan(10);
-  const gets = Array.from({ length: 100 }, () => ["GET", "large"]);
-  const answers = await ask(...gets);
-  expect(reads()).toBeLessThan(10);
-  expect(answers.map((answer) => "result" in answer)).toEqual(gets.map((_, index) => index < 5));
-  expect(await ask(["MGET", "before", "after"])).toEqual([{ result: ["1", null] }]);
-});
-
-test("a change whose reply is refused is undone", async () => {
-  const { ask } = lockServer();
-  await ask(["SET", "large", large], ["HSET", "hash", "field", large]);
-  const fields = Array.from({ length: 100 }, () => "field");
-  expect(await ask(["HMGET", "hash", ...fields])).toEqual([tooLarge]);
-  const gets = Array.from({ length: 5 }, () => ["GET", "large"]);
-  const answers = await ask(...gets, ["SET", "large", "new", "GET"]);
-  expect(answers.at(-1)).toEqual(tooLarge);
-  expect(await ask(["GET", "large"])).toEqual([{ result: large }]);
-});
-
-test("what a request may do with large values ends at some amount, and what follows is not executed", async () => {
-  const { ask } = lockServer();
-  await ask(["SET", "large", large]);
-  const attempts = Array.from({ length: 550 }, () => ["SET", "large", "v", "NX"]);
-  const answers = await ask(...attempts, ["SET", "small", 1]);
-  const limit = answers.findIndex((answer) => "error" in answer);
-  expect(limit).toBe(526);
-  const refused = { error: expect.stringMatching(/^ERR max work .* was not executed/) };
-  expect(answers.slice(limit)).toEqual(Array.from({ length: 25 }, () => refused));
-  expect(await ask(["EXISTS", "large"], ["EXISTS", "small"])).toEqual([{ result: 1 }, { result: 0 }]);
-  expect(await ask(["EXISTS", ...Array.from({ length: 550 }, () => "large")])).toEqual([refused]);
 });
 
 test("what does not depend on a value does not read it", async () => {

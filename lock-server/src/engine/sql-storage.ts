@@ -1,4 +1,3 @@
-import { LimitExceeded, mostWork } from "./limits.ts";
 import { ReplyError } from "./reply-error.ts";
 import type { Entry, Head, Storage } from "./storage.ts";
 import { Hash, SortedSet, type Value } from "./values.ts";
@@ -9,17 +8,10 @@ export interface Sql {
   exec(query: string, ...values: (string | number | null)[]): { toArray(): Record<string, unknown>[] };
 }
 
-/** What is read of a row without its value. */
-interface Row extends Head {
-  /** How many characters the value has as it is stored. */
-  readonly size: number;
-}
-
 const schema = `CREATE TABLE IF NOT EXISTS entries (
   key TEXT NOT NULL PRIMARY KEY,
   kind TEXT NOT NULL,
   value TEXT NOT NULL,
-  size INTEGER NOT NULL,
   deadline INTEGER
 ) WITHOUT ROWID`;
 
@@ -32,8 +24,6 @@ const largest = 1_900_000;
  */
 export class SqlStorage implements Storage {
   readonly #sql: Sql;
-  /** How many characters of values were read and written since somebody has set it to 0. */
-  work = 0;
   /** Called when something is written that will expire. */
   onExpiring: () => void = () => undefined;
 
@@ -43,22 +33,17 @@ export class SqlStorage implements Storage {
   }
 
   head(key: string): Head | undefined {
-    return this.#find<Row>("kind, size, deadline", key);
+    return this.#find<Head>("kind, deadline", key);
   }
 
   entry(key: string): Entry | undefined {
-    const row = this.#find<Row & { readonly value: string }>("kind, size, deadline, value", key);
+    const row = this.#find<Head & { readonly value: string }>("kind, deadline, value", key);
     return row && { ...row, value: decode(row.kind, row.value) };
   }
 
-  #find<Found extends Row>(columns: string, key: string): Found | undefined {
-    const [row] = this.#sql
-      .exec(`SELECT ${columns} FROM entries WHERE key = ?`, key)
-      .toArray() as unknown as Found[];
-    // SQLite reads the whole row, whatever the columns.
-    this.work += row?.size ?? 0;
-    if (this.work > mostWork) throw new LimitExceeded(`max work of ${mostWork} characters of values`);
-    return row;
+  #find<Found extends Head>(columns: string, key: string): Found | undefined {
+    const [row] = this.#sql.exec(`SELECT ${columns} FROM entries WHERE key = ?`, key).toArray();
+    return row as Found | undefined;
   }
 
   write(key: string, value: Value, deadline: number | null): void {
@@ -67,10 +52,9 @@ export class SqlStorage implements Storage {
     if (text.length > largest / 3 && new TextEncoder().encode(text).length > largest) {
       throw new ReplyError(`ERR max value size of ${largest} bytes exceeded`);
     }
-    this.work += text.length;
     this.#sql.exec(
-      "INSERT OR REPLACE INTO entries (key, kind, value, size, deadline) VALUES (?, ?, ?, ?, ?)",
-      ...[key, kind, text, text.length, deadline],
+      "INSERT OR REPLACE INTO entries (key, kind, value, deadline) VALUES (?, ?, ?, ?)",
+      ...[key, kind, text, deadline],
     );
     if (deadline !== null) this.onExpiring();
   }

@@ -1,6 +1,5 @@
 import type { Command, CommandTable } from "./command.ts";
 import { unknownCommand } from "./execute.ts";
-import { largestReply, replyTooLarge } from "./limits.ts";
 import { integer, ReplyError, syntaxError } from "./reply-error.ts";
 
 // Keys of any kind, texts, and channels.
@@ -14,17 +13,11 @@ const time: Command = ({ space }) => [
 
 const get: Command = ({ space }, [key]) => space.text(key!) ?? null;
 
-const mget: Command = ({ space }, keys) => {
-  let size = 0;
-  return keys.map((key) => {
+const mget: Command = ({ space }, keys) =>
+  keys.map((key) => {
     const value = space.value(key);
-    if (typeof value !== "string") return null;
-    // Before all are read: the same large one may be asked for any number of times.
-    size += value.length;
-    if (size > largestReply) throw replyTooLarge();
-    return value;
+    return typeof value === "string" ? value : null;
   });
-};
 
 const del: Command = ({ space }, keys) => keys.filter((key) => space.delete(key)).length;
 
