@@ -252,8 +252,7 @@ type MailboxCall = (draw: Draw) => { readonly marked: readonly string[]; readonl
 /** The ids whose marks are among the keys, and the arguments, by operation. */
 const mailboxCalls: Readonly<Record<"post" | "step" | "end" | "keep" | "look", MailboxCall>> = {
   post(draw) {
-    const limits = [draw.pick([2, 3, 100]), Number(draw.chance(0.2))];
-    const head = [draw.pick(stamps), draw.pick([0, 0, ...stamps]), ...limits];
+    const head = [draw.pick(stamps), draw.pick([0, 0, ...stamps]), draw.pick([2, 3, 100])];
     if (draw.chance(0.2)) return { marked: [], args: head };
     const id = draw.pick(ids);
     const dropped = draw.chance(0.1) ? [draw.pick(ids)] : [];

@@ -23,18 +23,6 @@ export const mailboxMutants: readonly Mutant[] = [
     noticedBy: ["what is said of a message is true"],
   },
   {
-    name: "a repeated post takes the turn",
-    breaks: "it was told that another has the turn, so nobody gives back what its second execution has taken",
-    patches: [
-      patch(
-        "twins/mailbox-twin.ts post",
-        "known != null && attempt === token",
-        "known != null && attempt === null",
-      ),
-    ],
-    noticedBy: ["nothing is abandoned"],
-  },
-  {
     name: "only the holder says what is handled",
     breaks: "what it says too late is forgotten, and its message is handled again",
     patches: [
@@ -67,7 +55,7 @@ export const mailboxMutants: readonly Mutant[] = [
   {
     name: "a mailbox ignores the tombstone",
     breaks: "a post that is executed after its undo takes a turn that nobody has",
-    patches: [patch("twins/mailbox-twin.ts post", "found[3] == null &&", "")],
+    patches: [patch("twins/mailbox-twin.ts post", "found[3] == null", "true")],
     noticedBy: ["rolled back stays rolled back"],
   },
   {
@@ -81,5 +69,23 @@ export const mailboxMutants: readonly Mutant[] = [
       ),
     ],
     noticedBy: ["a message is handled once"],
+  },
+  {
+    name: "a minority closes a turn",
+    breaks: "the others have a message that the one which has closed does not know",
+    patches: [
+      patch(
+        "sync/internal/mailbox-turn.ts #step",
+        'if (closes && result === "granted")',
+        'if (closes && round.answers().some(({ state }) => state === "closed"))',
+      ),
+    ],
+    noticedBy: ["a close leaves nothing behind"],
+  },
+  {
+    name: "a late step undoes a later one",
+    breaks: "a close that is executed late ends the turn while the holder goes on",
+    patches: [patch("twins/mailbox-twin.ts step", "whole(number) <= whole(at!)", "whole(number) < 0")],
+    noticedBy: ["what is held stands", "one turn at a time", "a close leaves nothing behind"],
   },
 ];

@@ -20,6 +20,8 @@ export interface Mail {
   /** The message that a `post` brings. */
   readonly posts?: (Named & { readonly call: string }) | undefined;
   readonly closes: boolean;
+  /** Which one of its turn's steps it is; 0: none. */
+  readonly number: number;
   /** Those that are handled, or dropped. */
   readonly done: readonly Named[];
   readonly drops?: string | undefined;
@@ -33,10 +35,10 @@ export function readMail(keys: readonly string[], args: readonly string[]): Mail
   const [op = ""] = args;
   const named = (ids: readonly string[], from = 0) =>
     ids.map((id, index) => ({ id, mark: keys[4 + from + index]! }));
-  const none = { op, order: keys[1]!, closes: false, done: [], puts: [], left: [] };
+  const none = { op, order: keys[1]!, closes: false, number: 0, done: [], puts: [], left: [] };
   if (op === "end") return { ...none, done: named(args.slice(5)) };
   if (op === "post") {
-    const [id, call = "", , drops] = args.slice(9);
+    const [id, call = "", , drops] = args.slice(8);
     const posts = id === undefined ? undefined : { ...named([id])[0]!, call };
     return { ...none, posts, drops, done: drops === undefined ? [] : named([drops], 1) };
   }
@@ -44,7 +46,7 @@ export function readMail(keys: readonly string[], args: readonly string[]): Mail
   const [done = 0, puts = 0, left = 0] = args.slice(7, 10).map(Number);
   const ids = args.slice(11);
   const leftIds = ids.slice(done + puts, done + puts + left);
-  const more = { closes: args[6] === "1", left: leftIds };
+  const more = { closes: args[6] === "1", number: Number(args[5]), left: leftIds };
   return {
     ...none,
     ...more,
@@ -61,6 +63,8 @@ interface Place {
   isRefused: boolean;
   isEnded: boolean;
   isClosed: boolean;
+  /** The last step. */
+  at: number;
   /** Messages that have come since the holder has last looked. */
   arrived: number;
 }
@@ -111,8 +115,6 @@ export class Mailboxes {
   readonly #postings = new Map<string, Posting>();
   readonly #calls = new Set<string>();
   readonly #letters = new Map<string, Letter>();
-  /** By endpoint and id. */
-  readonly #lastStored = new Map<string, string>();
   /** The ids that wait, by endpoint. */
   readonly #waiting = new Map<Server, readonly string[]>();
 
@@ -148,8 +150,7 @@ export class Mailboxes {
     for (const { id } of mail.done) this.#mark(server, id);
     if (mail.op === "post" && state === "stored") this.#stored(server, token, mail, holder);
     if (mail.op === "post") {
-      const isKnown = state === "stored" && this.#isLastStored(server, token, mail);
-      this.#checkGrant(attempt, place, isKnown, { state, granted: holder === token, copy, server });
+      this.#checkGrant(attempt, place, { state, granted: holder === token, copy, server });
     }
     if (mail.op === "end") place.isEnded = true;
     const now = server.execute(["ZRANGE", mail.order, 0, -1]) as string[];
@@ -219,7 +220,7 @@ export class Mailboxes {
   #placeOf(server: Server, token: string): Place {
     const { places } = this.#attempts.get(token)!;
     const none = { isGranted: false, isReturned: false, isRefused: false, isEnded: false, isClosed: false };
-    const place = places.get(server) ?? { ...none, arrived: 0 };
+    const place = places.get(server) ?? { ...none, at: 0, arrived: 0 };
     places.set(server, place);
     return place;
   }
@@ -260,19 +261,10 @@ export class Mailboxes {
     if (others && posts) others.arrived += 1;
   }
 
-  /** Whether it was the last one that has stored a message at an endpoint: another post of the message replaces what is known of it. */
-  #isLastStored(server: Server, token: string, { posts }: Mail): boolean {
-    const key = `${server.name} ${posts?.id}`;
-    const isLast = posts !== undefined && this.#lastStored.get(key) === token;
-    if (posts) this.#lastStored.set(key, token);
-    return isLast;
-  }
-
   /** What was given back, or refused, is not taken by a request that comes late or twice. */
   #checkGrant(
     { process }: Attempt,
     place: Place,
-    isKnown: boolean,
     { state, granted, copy, server }: { state: string; granted: boolean; copy: number; server: Server },
   ): void {
     const what = () =>
@@ -282,8 +274,10 @@ export class Mailboxes {
       const needs = [...invariants["rolled back stays rolled back"], ...again];
       this.#world.check("rolled back stays rolled back", !granted, what, needs);
     } else if (place.isRefused) {
-      this.#world.check("nothing is abandoned", !granted, what, isKnown ? [] : ["single execution"]);
+      this.#world.check("nothing is abandoned", !granted, what, ["single execution"]);
     }
+    // Whatever the first execution has taken, the second one has found that another has it, or nobody.
+    if (!granted && (state === "stored" || state === "late")) place.isGranted = false;
     if (!granted) place.isRefused ||= state === "stored";
     // Nobody knows of a repetition: its ttl frees the turn.
     else if (copy === 0) place.isGranted = true;
@@ -292,17 +286,19 @@ export class Mailboxes {
   #stepped(
     server: Server,
     attempt: Attempt,
-    { closes, left }: Mail,
+    { closes, number, left }: Mail,
     { state, waiting }: { readonly state: string; readonly waiting: readonly string[] },
   ): void {
     const world = this.#world;
     const place = attempt.places.get(server)!;
     if (closes && place.arrived > 0) world.count("mailbox: posted during a close", place.arrived);
     if (closes && state === "open") world.count("mailbox: not closed");
-    if (state === "open") place.arrived = 0;
+    if (state === "open") Object.assign(place, { at: number, arrived: 0 });
     if (state !== "closed" || place.isClosed) return;
     place.isClosed = true;
     place.arrived = 0;
+    const late = () => `${server.name} lets the turn go for step ${number}, after step ${place.at}`;
+    world.check("what is held stands", place.at <= number, late, []);
     const unseen = waiting.filter((id) => !left.includes(id));
     const what = () => `${server.name} lets the turn go, and ${unseen} wait`;
     world.check("a close leaves nothing behind", unseen.length === 0, what);

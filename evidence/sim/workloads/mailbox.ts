@@ -84,7 +84,7 @@ export class MailboxWorkload implements Workload {
     this.#letters = new Letters(world, wire.mailboxes, retention !== undefined);
     this.#isFlaky = draw.chance(0.4);
     this.#isLazy = draw.chance(0.15);
-    this.#slowest = draw.pick([0.02, 0.1, 0.1, 0.6]) * ttl;
+    this.#slowest = draw.pick([0, 0.02, 0.1, 0.1, 0.6]) * ttl;
     this.#rules = {
       ttl: 2 * ttl,
       maxSize: draw.pick([2, 100, 100, 100]),

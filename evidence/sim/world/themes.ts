@@ -188,7 +188,11 @@ function withMailbox(scenario: Scenario, draw: Draw): Scenario {
   // Sometimes more messages wait than an endpoint shows at once.
   const most = draw.chance(0.1) ? 14 : 8;
   const size = { processes: draw.integer(2, most / 2), calls: draw.integer(3, most) };
-  return { ...scenario, ...plainly, ...link, ...size, handingOff: false, work: ["mailbox"] };
+  const about = { ...scenario, ...plainly, ...link, ...size, handingOff: false, work: ["mailbox"] as const };
+  // Messages and steps overtake each other all the time, and nothing else happens.
+  if (!draw.chance(0.15)) return about;
+  const badNetwork = { ...goodNetwork, tail: 0.4, tailLength: draw.pick([20, 50, 200]) };
+  return { ...about, processes: 4, calls: 20, ttl: 600, faults: [], badNetwork };
 }
 
 /** The same scenario, with one or two synchronizers in place of locks. */

@@ -2,7 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `mailboxScript`, which says what it does. */
 export const mailboxTwin: Twin = {
-  sha: "833e0c03ae8458b7ea4b751e263967c6815177d9",
+  sha: "4f2b48dcd4414cce2ad22903a02641ffb16d8170",
   run,
 };
 
@@ -65,7 +65,7 @@ class Place {
 
   forget(id: string, mark: string): void {
     this.call("ZREM", this.order, id);
-    this.call("HDEL", this.values, ...["v", "c", "a", "n"].map((name) => name + id));
+    this.call("HDEL", this.values, ...["v", "c", "n"].map((name) => name + id));
     this.call("SET", mark, 1, "PX", this.retention);
   }
 
@@ -115,30 +115,22 @@ function run(twin: TwinCall): readonly Reply[] {
 
 function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: State): readonly Reply[] {
   const { token, retention } = place;
-  const [, , ttl, , , givenStamp, own, limit, only, id] = args as string[];
-  const isOnly = only === "1";
-  let [from, value] = [args[10], args[11]];
-  if (keys[5] !== undefined) place.forget(args[12]!, keys[5]);
+  const [, , ttl, , , givenStamp, own, limit, id] = args as string[];
+  let [from, value] = [args[9], args[10]];
+  if (keys[5] !== undefined) place.forget(args[11]!, keys[5]);
   if (id !== undefined && found[4] != null) return [token, "handled"];
   const name = id ?? "";
-  const [lastStamp, next, known, caller, attempt] = place.fields(
-    "last",
-    "next",
-    `v${name}`,
-    `c${name}`,
-    `a${name}`,
-  );
+  const [lastStamp, next, known, caller] = place.fields("last", "next", `v${name}`, `c${name}`);
   const last = whole(lastStamp ?? 0);
   let begun = next ?? "";
-  const stamp = isOnly ? Math.max(whole(givenStamp!), last + 1) : whole(givenStamp!);
-  if (stamp <= last && holder !== token && attempt !== token) return [token, "late", String(last)];
+  const stamp = whole(givenStamp!);
+  if (stamp <= last && holder !== token) return [token, "late", String(last)];
   let message = whole(own!) > 0 ? whole(own!) : stamp;
-  const isRepeated = known != null && attempt === token;
-  const takes = holder === undefined && found[3] == null && !isRepeated;
+  const takes = holder === undefined && found[3] == null;
   if (id !== undefined) {
     if (known != null) {
       const old = whole(place.score(id)!);
-      if (caller === from && !isOnly) message = Math.max(old, message);
+      if (caller === from) message = Math.max(old, message);
       else [message, from, value] = [old, "", known];
     } else if (!takes && place.size() >= whole(limit!)) return [token, "full", place.first()];
     place.add(id, message);
@@ -146,7 +138,7 @@ function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: S
   if (takes && begun === "?") begun = place.first();
   if (takes && begun !== "") place.fail(begun);
   const largest = Math.max(last, stamp, message);
-  const fields = id === undefined ? [] : [`v${id}`, value!, `c${id}`, from!, `a${id}`, token];
+  const fields = id === undefined ? [] : [`v${id}`, value!, `c${id}`, from!];
   place.set("last", largest, "next", takes ? "?" : begun, ...fields);
   const now = timeOf(call);
   for (const key of [place.order, place.values]) {
@@ -155,7 +147,7 @@ function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: S
   if (takes) call("SET", place.turn, `${token} 0`, "PX", whole(ttl!), "GET");
   const holds = takes || holder === token;
   const entries = holds ? place.look(new Set(), 0) : [];
-  return [token, "stored", takes ? token : (holder ?? ""), String(last), String(stamp), entries];
+  return [token, "stored", takes ? token : (holder ?? ""), entries];
 }
 
 function end(place: Place, { keys, args }: TwinCall, { holder, found }: State): readonly Reply[] {
@@ -180,7 +172,7 @@ function step(place: Place, { call, keys, args }: TwinCall, { holder, at, found 
     if (found[4 + done + index] != null) handled.push(id);
     else if (place.score(id) === null) {
       place.add(id, stamp);
-      place.set(`v${id}`, value, `c${id}`, from, `a${id}`, token);
+      place.set(`v${id}`, value, `c${id}`, from);
     }
   }
   const left = rest.slice(done + puts, done + puts + count);

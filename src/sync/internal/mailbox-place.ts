@@ -53,10 +53,8 @@ export interface MailboxAnswer extends CellAnswer {
   readonly state: "stored" | "late" | "handled" | "full" | "open" | "closed" | "lost";
   /** Who has the turn. */
   readonly holder?: string;
-  /** The largest stamp that was there before. */
+  /** The largest stamp that is there, if that of the request is too small. */
   readonly last?: number;
-  /** The stamp of the turn. */
-  readonly stamp?: number;
   /** The oldest message of a full mailbox. */
   readonly oldest?: string;
   /** Of the ids that were put: those that have been handled. */
@@ -88,22 +86,16 @@ export class Place {
     const { message, stamp, drops } = posted;
     const parts = message ? [`i${message.id}`, message.call, `v${message.json}`] : [];
     const ids = [...(message ? [message.id] : []), ...(drops === undefined ? [] : [drops])];
-    const isOnly = Number(this.#settings.endpoints.length === 1);
-    const args = [stamp, message?.stamp ?? 0, this.#rules.maxSize, isOnly, ...parts];
+    const args = [stamp, message?.stamp ?? 0, this.#rules.maxSize, ...parts];
     if (drops !== undefined) args.push(`i${drops}`);
-    const [state, first = "", last, given, flat] = await this.#run(
-      call,
-      { op: "post", token, ttl, ids },
-      args,
-    );
+    const [state, first = "", flat] = await this.#run(call, { op: "post", token, ttl, ids }, args);
     if (state === "handled") return { outcome: "held", state, entries: [] };
     if (state === "late") return { outcome: "held", state, last: wholeOf(first), entries: [] };
     if (typeof first !== "string") throw unexpectedReply();
     if (state === "full") return { outcome: "held", state, oldest: first.slice(1), entries: [] };
     if (state !== "stored") throw unexpectedReply();
     const outcome = first === token ? "granted" : "held";
-    const stamps = { last: wholeOf(last), stamp: wholeOf(given) };
-    return { outcome, state, holder: first, ...stamps, entries: entriesOf(flat) };
+    return { outcome, state, holder: first, entries: entriesOf(flat) };
   }
 
   /** What the holder has done, and whether it goes on. `granted`: it closes and has closed, or it does not and has the turn. */

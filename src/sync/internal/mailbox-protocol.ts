@@ -64,7 +64,7 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
 
   /** The stamp of the turn: larger than that of every earlier one. */
   get fence(): number {
-    return Math.max(this.#stamp, ...this.#granted().map(({ stamp = 0 }) => stamp));
+    return this.#stamp;
   }
 
   /** Whether its message has joined the queue of another call. */
@@ -74,7 +74,8 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
 
   /** What the round has shown that took the turn. */
   get view(): View {
-    return viewOf(this.#granted(), this.#settings.endpoints.length);
+    const granted = this.#round?.answers().filter(({ outcome }) => outcome === "granted") ?? [];
+    return viewOf(granted, this.#settings.endpoints.length);
   }
 
   cell(nonce: string): Cell {
@@ -118,7 +119,7 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
     const answers = failed.answers();
     const quorum = quorumOf(failed.calls.length);
     this.#drops = undefined;
-    clock.stamp = Math.max(clock.stamp, lastOf(answers));
+    clock.stamp = Math.max(clock.stamp, ...answers.map(({ last = 0 }) => last));
     if (answers.some(({ state }) => state === "handled")) return this.#end("duplicate");
     const full = answers.filter(({ state }) => state === "full");
     if (full.length >= quorum) {
@@ -127,14 +128,13 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
       return "at-once";
     }
     const stored = answers.filter(({ state, holder }) => state === "stored" && !tokens.has(holder ?? ""));
-    const queued = agreeing(stored, quorum);
-    // Others have had its stamp already, or a larger one.
-    if (!queued) {
+    if (!agreeing(stored, quorum)) {
+      // Others have had its stamp already, or a larger one.
       if (answers.every(({ state }) => state !== "late") || this.#hurries === mostHurries) return "pause";
       this.#hurries += 1;
       return "at-once";
     }
-    this.#position ??= Math.max(this.#stamp, ...queued.map((answer) => answer.stamp ?? 0));
+    this.#position ??= this.#stamp;
     return message && standBy ? "pause" : this.#end("queued");
   }
 
@@ -142,14 +142,6 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
     this.state = state;
     return "end";
   }
-
-  #granted(): MailboxAnswer[] {
-    return this.#round?.answers().filter(({ outcome }) => outcome === "granted") ?? [];
-  }
-}
-
-function lastOf(answers: readonly MailboxAnswer[]): number {
-  return Math.max(0, ...answers.map(({ last = 0 }) => last));
 }
 
 function count(full: readonly MailboxAnswer[], id: string | undefined): number {

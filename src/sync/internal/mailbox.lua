@@ -3,13 +3,12 @@
 -- KEYS: the turn (a token, and the number of its last step); the order (a sorted set: id by stamp); the values (a hash);
 -- the tombstone of the token; then for each id that the operation names, in its order, the key that says that it was handled.
 -- Fields of the values: "last", the largest stamp so far; "next", the message that the holder handles ("?": the first one; "":
--- nobody has the turn); and for each id, v: its value; c: the call that it comes from; a: the token of the attempt that has
--- written it; n: how often it has failed.
+-- nobody has the turn); and for each id, v: its value; c: the call that it comes from; n: how often it has failed.
 --
 -- ARGV: the operation, the token, the ttl, the retention, the ttl of the tombstone (all in ms); then
 -- `post`, which takes the turn if it is free, and leaves a message: the stamp of the turn, that of the message (0: the same),
---    the most messages that wait, whether this is the only endpoint (1 or 0), the id, the call, the value, and an id that
---    is dropped for it. A call without a message only takes the turn
+--    the most messages that wait, the id, the call, the value, and an id that is dropped for it. A call without a message
+--    only takes the turn
 -- `step`, by which the holder goes on, or lets the turn go: its number; whether it closes, that is, lets the turn go if
 --    nothing waits but what is left (1 or 0); how many ids are done, are put and are left, and how many of the last are new failures;
 --    then the ids that are done; those that are put; those that are left; and for each one that is put, stamp, call and value
@@ -34,7 +33,7 @@ if found[1] and not holder then return {token, "foreign"} end
 local function forget(id, mark)
   -- A full server refuses SET, but not after a command that frees memory.
   redis.call("ZREM", order, id)
-  redis.call("HDEL", values, "v" .. id, "c" .. id, "a" .. id, "n" .. id)
+  redis.call("HDEL", values, "v" .. id, "c" .. id, "n" .. id)
   redis.call("SET", mark, 1, "PX", retention)
 end
 
@@ -58,25 +57,21 @@ local function look(left, count)
 end
 
 if op == "post" then
-  local stamp, own, id, call, value = arg(6), arg(7), ARGV[10], ARGV[11], ARGV[12]
-  if KEYS[6] then forget(ARGV[13], KEYS[6]) end
+  local stamp, own, id, call, value = arg(6), arg(7), ARGV[9], ARGV[10], ARGV[11]
+  if KEYS[6] then forget(ARGV[12], KEYS[6]) end
   if id and found[5] then return {token, "handled"} end
   local name = id or ""
-  local it = redis.call("HMGET", values, "last", "next", "v" .. name, "c" .. name, "a" .. name)
+  local it = redis.call("HMGET", values, "last", "next", "v" .. name, "c" .. name)
   local last, begun, known = tonumber(it[1] or 0), it[2] or "", it[3]
-  local isOnly = ARGV[9] == "1"
-  if isOnly then stamp = math.max(stamp, last + 1) end
-  -- It would come before others that were here first. Not said to a second execution: the first one may have taken the turn.
-  if stamp <= last and holder ~= token and it[5] ~= token then return {token, "late", text(last)} end
+  -- It would come before others that were here first. Not said to a second execution of the one that has taken the turn.
+  if stamp <= last and holder ~= token then return {token, "late", text(last)} end
   local message = own > 0 and own or stamp
-  -- A second execution must not take a turn that the first one was refused.
-  local takes = not holder and not found[4] and not (known and it[5] == token)
+  local takes = not holder and not found[4]
   if id then
     if known then
       local old = tonumber(redis.call("ZSCORE", order, id))
-      -- Only the call that it comes from may move it back, and not once another call counts on its place. At an only endpoint
-      -- its first place is the right one.
-      if it[4] == call and not isOnly then message = math.max(old, message) else message, call, value = old, "", known end
+      -- Only the call that it comes from may move it back, and not once another call counts on its place.
+      if it[4] == call then message = math.max(old, message) else message, call, value = old, "", known end
     -- Who takes the turn makes room: nobody else might.
     elseif not takes and size() >= arg(8) then
       return {token, "full", redis.call("ZRANGE", order, 0, 0)[1] or ""}
@@ -89,7 +84,7 @@ if op == "post" then
   local largest = math.max(last, stamp, message)
   local fields = {"last", text(largest), "next", takes and "?" or begun}
   if id then
-    for _, part in ipairs({"v" .. id, value, "c" .. id, call, "a" .. id, token}) do fields[#fields + 1] = part end
+    for _, part in ipairs({"v" .. id, value, "c" .. id, call}) do fields[#fields + 1] = part end
   end
   redis.call("HSET", values, unpack(fields))
   local time = redis.call("TIME")
@@ -101,7 +96,7 @@ if op == "post" then
     redis.call("SET", turn, token .. " 0", "PX", ttl, "GET")
     holder = token
   end
-  return {token, "stored", holder or "", text(last), text(stamp), holder == token and look({}, 0) or {}}
+  return {token, "stored", holder or "", holder == token and look({}, 0) or {}}
 end
 
 if op == "look" then return {token, "seen", holder or "", text(size())} end
@@ -142,7 +137,7 @@ for i = 1, puts do
     handled[#handled + 1] = id
   elseif not redis.call("ZSCORE", order, id) then
     redis.call("ZADD", order, "GT", ARGV[more + 1], id)
-    redis.call("HSET", values, "v" .. id, ARGV[more + 3], "c" .. id, ARGV[more + 2], "a" .. id, token)
+    redis.call("HSET", values, "v" .. id, ARGV[more + 3], "c" .. id, ARGV[more + 2])
   end
 end
 for i = 1, count do

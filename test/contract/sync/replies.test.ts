@@ -210,18 +210,17 @@ const asks: Record<string, Ask> = {
   "a post to a mailbox": {
     ...post,
     garbage: [
-      () => [stranger, "stored", "", 0, 5, []],
+      () => [stranger, "stored", "", []],
       (own) => [own],
       (own) => [own, "open"],
-      (own) => [own, "stored", 0, 0, 5, []],
-      (own) => [own, "stored", own, "x", 5, []],
-      (own) => [own, "stored", own, 0, 5.5, []],
+      (own) => [own, "stored", 0, []],
       (own) => [own, "full", 1],
       (own) => [own, "late", "x"],
+      (own) => [own, "late", 5.5],
       (own) => [own, "late"],
       ...ofMessages.map(
         (list): Reply =>
-          (own) => [own, "stored", own, 0, 5, list],
+          (own) => [own, "stored", own, list],
       ),
     ],
   },
