@@ -3,7 +3,7 @@
 
 import { Hono } from "hono";
 import { timingSafeEqual } from "hono/utils/buffer";
-import { endpointsFromEnv, Redlock } from "redlock-edge";
+import { endpointsFromEnv, Redlock, type RedlockEvent } from "redlock-edge";
 import { Mailbox, type MailboxHandler } from "redlock-edge/sync";
 
 export interface Bindings {
@@ -40,20 +40,8 @@ export function chat(signal?: AbortSignal): Hono<{ Bindings: Bindings }> {
   app.post("/webhook", async (c) => {
     const { id, thread, text } = await c.req.json<Delivery>();
     const mailbox = mailboxOf(thread, c.env, c.executionCtx);
-    const answer = answerBy(c.env.BOT_URL);
-    // It is stored once this call has the turn, or has left it with the call that has the turn.
-    await new Promise<void>((resolve, reject) => {
-      const handler: MailboxHandler<string> = (messages, turn) => {
-        resolve();
-        return answer(messages, turn);
-      };
-      const failed = (error: unknown) => {
-        console.error(error);
-        reject(error);
-      };
-      const posted = mailbox.post({ id, value: text }, handler, callOf(c.env));
-      c.executionCtx.waitUntil(posted.then(() => resolve(), failed));
-    });
+    // It throws if the message may not be stored.
+    await mailbox.post({ id, value: text }, answerBy(c.env.BOT_URL), callOf(c.env)).stored;
     return c.body(null, 202);
   });
 
@@ -73,7 +61,10 @@ export function chat(signal?: AbortSignal): Hono<{ Bindings: Bindings }> {
 type Background = { waitUntil(work: Promise<unknown>): void };
 
 function mailboxOf(thread: string, env: Bindings, waitUntil: Background): Mailbox<string> {
-  const redlock = new Redlock({ endpoints: endpointsFromEnv(env), waitUntil });
+  const onEvent = (event: RedlockEvent) => {
+    if (event.type === "messageFailed") console.error(event.error);
+  };
+  const redlock = new Redlock({ endpoints: endpointsFromEnv(env), waitUntil, onEvent });
   return new Mailbox(redlock, `thread:${thread}`, {
     ttl: 30_000,
     maxAttempts: 5,

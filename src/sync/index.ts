@@ -29,6 +29,7 @@ export {
   type MailboxOptions,
   type MailboxState,
   type Posted,
+  type Posting,
   type PostOptions,
 } from "./mailbox.ts";
 export { type OnceContext, type OnceOptions, type OnceOutcome, once } from "./once.ts";

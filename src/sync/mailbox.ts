@@ -18,7 +18,7 @@ import type { Lock } from "../lock/lock.ts";
 import { type Settings, timeUntil } from "../lock/options.ts";
 import { query } from "../quorum/query.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import { randomToken, stopwatch } from "../runtime/runtime.ts";
+import { keepAlive, randomToken, stopwatch } from "../runtime/runtime.ts";
 import { MailboxFullError } from "./errors.ts";
 import {
   checkSyncOptions,
@@ -27,8 +27,8 @@ import {
   type WaitOptions,
   waitSchema,
 } from "./internal/hold.ts";
-import { agreeing, type Entry, Place } from "./internal/mailbox-place.ts";
-import { PostProtocol } from "./internal/mailbox-protocol.ts";
+import { agreeing, Place } from "./internal/mailbox-place.ts";
+import { type PostedMessage, PostProtocol } from "./internal/mailbox-protocol.ts";
 import {
   type FailedMessage,
   lostError,
@@ -76,6 +76,17 @@ export interface Posted {
   readonly status: "handled" | "queued" | "duplicate";
   /** How many messages wait for another turn, as far as this call knows, because it had to stop or has failed at them. */
   readonly left: number;
+}
+
+/** The promise of `post`: its end, and before that the moment from which the message is safe. */
+export interface Posting extends Promise<Posted> {
+  /**
+   * Resolves as soon as the message is stored: this call has the turn, or has left the message with the call that has it. Then
+   * you can tell the sender that you have the message, and with `waitUntil` of your client the call goes on by itself. Rejects
+   * with the error of the call if the message may not be stored. If you read it, no later error is thrown unless you await the
+   * call itself: the message stays, and the event `messageFailed` has the error of your handler.
+   */
+  readonly stored: Promise<void>;
 }
 
 /** The result of `drain`. */
@@ -168,6 +179,10 @@ export class Mailbox<Value> {
    *
    * After an error, the message may be in the mailbox or not. Post it again, with its id.
    *
+   * @example
+   * await thread.post({ id: event.id, value: event.text }, answerAll).stored;
+   * return new Response(null, { status: 202 });
+   *
    * @param message what to handle: its `id`, so that a repeated message is handled once, and its `value`, as JSON
    * @param handler reads messages, as in the example of {@link Mailbox}; not called if another call has the turn
    *
@@ -177,18 +192,34 @@ export class Mailbox<Value> {
    * @throws QuorumError | LockHeldError when neither the turn nor a quorum of endpoints could be had within `wait`
    * @throws RangeError when the value is too large; TypeError when it is no JSON
    */
-  async post(
+  post(
     message: { readonly id: string; readonly value: Value },
     handler: MailboxHandler<Value>,
     options: PostOptions = {},
+  ): Posting {
+    let onStored!: () => void;
+    const early = new Promise<void>((resolve) => {
+      onStored = resolve;
+    });
+    const posted = this.#post(message, { handler, options, onStored });
+    // If you do not ask for it, you get every error from the call itself.
+    const get = () => Promise.race([early, posted.then(() => undefined)]);
+    return Object.defineProperty(posted, "stored", { get }) as Posting;
+  }
+
+  async #post(
+    message: { readonly id: string; readonly value: Value },
+    { handler, options, onStored }: PostCall<Value>,
   ): Promise<Posted> {
     if (typeof message !== "object" || message === null) throw wrongType("message", message, `an ${example}`);
     const { id } = message;
     if (typeof id !== "string") throw wrongType("message.id", id, `a string in an ${example}`);
     checkName("message.id", id);
     const json = this.#jsonOf(message.value);
-    const call = new MailboxCall(this.#callRules(handler, options), { id, json });
-    const posted = await call.run();
+    const call = new MailboxCall(this.#callRules(handler, options), { id, json, onStored });
+    const running = call.run();
+    keepAlive(call.settings, running);
+    const posted = await running;
     emit(call.settings.onEvent, { type: "posted", resources: [this.name], id, status: posted.status });
     return posted;
   }
@@ -249,6 +280,13 @@ export class Mailbox<Value> {
 /** What `post` takes, for errors. */
 const example = "object, as in mailbox.post({ id: event.id, value: event.text }, handler)";
 
+interface PostCall<Value> {
+  readonly handler: MailboxHandler<Value>;
+  readonly options: PostOptions;
+  /** Called, perhaps more than once, when the message is stored. */
+  readonly onStored: () => void;
+}
+
 type CallRules<Value> = Rules<Value> & {
   readonly settings: Settings;
   readonly name: string;
@@ -261,14 +299,14 @@ type CallRules<Value> = Rules<Value> & {
 class MailboxCall<Value> {
   readonly settings: Settings;
   readonly #rules: CallRules<Value>;
-  readonly #message: Pick<Entry, "id" | "json" | "call"> | undefined;
+  readonly #message: PostedMessage | undefined;
   readonly #place: Place;
   readonly #work: Work = { done: new Set(), failed: new Map(), handled: new Set() };
   readonly #tokens = new Set<string>();
   readonly #elapsed: () => number;
   readonly #limit: number;
 
-  constructor(rules: CallRules<Value>, message: Pick<Entry, "id" | "json"> | undefined) {
+  constructor(rules: CallRules<Value>, message: Omit<PostedMessage, "call"> | undefined) {
     const { settings, name, options } = rules;
     this.settings = settings;
     this.#rules = rules;
@@ -339,6 +377,7 @@ class MailboxCall<Value> {
     } catch (error) {
       return this.#withoutTurn(protocol, error);
     }
+    this.#message?.onStored();
     const { handler: handle, maxAttempts, onFailed } = this.#rules;
     const rules = {
       settings,

@@ -18,9 +18,15 @@ export interface Clock {
   stamp: number;
 }
 
+/** The message of a call. */
+export interface PostedMessage extends Pick<Entry, "id" | "call" | "json"> {
+  /** Called when a quorum has it, with the token of its holder. */
+  readonly onStored: () => void;
+}
+
 /** What a call posts. */
 export interface PostRules {
-  readonly message: Pick<Entry, "id" | "call" | "json"> | undefined;
+  readonly message: PostedMessage | undefined;
   /** Whether the call waits on once its message is queued. */
   readonly standBy: boolean;
   /** Whether the oldest message makes room for it where the mailbox is full. */
@@ -135,6 +141,7 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
       return "at-once";
     }
     this.#position ??= this.#stamp;
+    message?.onStored();
     return message && standBy ? "pause" : this.#end("queued");
   }
 

@@ -90,6 +90,42 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     }
   });
 
+  test("says that a message is stored long before it is handled", async () => {
+    const world = newWorld(count);
+    const [first, second] = [world.client(), world.client()];
+    const holding = world.post(first, "a", world.slowly(50));
+    const settled = [holding, holding.stored].map((promise) => watch<unknown>(promise));
+    await world.runtime.advance(10);
+    const standing = world.post(second, "b", world.slowly(0), { standBy: true });
+    settled.push(...[standing, standing.stored].map((promise) => watch<unknown>(promise)));
+    await world.runtime.advance(10);
+    expect(settled.map((each) => each.settled)).toEqual([false, true, false, true]);
+    await passed(world, 10, world.post(second, "b").stored);
+  });
+
+  test("says only with its own error that a message is stored, if nobody awaits its end", async () => {
+    const world = newWorld(count);
+    const failing: MailboxHandler<string> = () => Promise.reject(new Error("refused by the bank"));
+    expect(await passed(world, 10, world.post(world.client(), "a", failing).stored)).toBe(undefined);
+    const cut = world.client();
+    for (const link of cut.links) link.fate = () => "lost";
+    const stored = watch(world.post(cut, "b").stored);
+    await world.runtime.advance(10_000);
+    expect(stored.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("keeps the process alive until the messages are handled", async () => {
+    const world = newWorld(count);
+    const kept: Promise<unknown>[] = [];
+    const client = world.client({ waitUntil: (work) => void kept.push(work) });
+    await passed(world, 10, world.post(client, "a", world.slowly(50)).stored);
+    const all = watch(Promise.all(kept));
+    await world.runtime.advance(10);
+    expect(all.settled).toBe(false);
+    await world.runtime.advance(100);
+    expect(all.settled).toBe(true);
+  });
+
   test("draws a larger fence for each turn", async () => {
     const world = newWorld(count);
     const fences: number[] = [];
