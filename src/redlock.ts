@@ -172,11 +172,8 @@ refuseMethods("redlock", Redlock.prototype, {
   lock: "redlock.using, or redlock.acquire",
   disposer: "redlock.using",
   release: "lock.release()",
-  unlock: "lock.release()",
   extend: "lock.extend(ttl)",
-  isLocked: "inspect(redlock, name) of redlock-edge/inspect",
-  quit: "the client's own method: redlock opens no connection",
-  disconnect: "the client's own method: redlock opens no connection",
+  quit: "that of your client",
   on: "the option onEvent",
 });
 

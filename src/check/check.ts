@@ -111,8 +111,7 @@ function isInSeconds(ms: number, least: number): boolean {
 export function tellOfSeconds(name: string, ms: number, least = 1_000): void {
   if (!isInSeconds(ms, least) || toldOfSeconds.has(name)) return;
   toldOfSeconds.add(name);
-  const meant = (1_000 * ms).toLocaleString("en").replaceAll(",", "_");
-  console.warn(`redlock-edge: ${name}: ${ms} is ${ms} ms; did you mean ${name}: ${meant}?`);
+  console.warn(`redlock-edge: ${name}: ${ms} is in ms; did you mean ${ms} * 1_000?`);
 }
 
 /** An integer of ms within bounds, as {@link tellOfSeconds} looks at it. */

@@ -10,20 +10,22 @@ type Names = Readonly<Record<string, string>>;
  * @param names what to use here, by their names
  */
 export function refuseMethods(owner: string, prototype: object, names: Names): void {
-  for (const [name, here] of Object.entries(names)) {
-    const value = () => refuse(owner, name, here);
-    Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
-  }
+  for (const name in names)
+    define(prototype, name, { value: () => refuse(owner, name, names[name]!), writable: true });
 }
 
 /** Makes properties throw that other packages have. */
 export function refuseProperties(owner: string, prototype: object, names: Names): void {
-  for (const [name, here] of Object.entries(names)) refuseProperty(owner, prototype, name, here);
+  for (const name in names) refuseProperty(owner, prototype, name, names[name]!);
 }
 
 /** Makes a property throw that an object does not have. */
 export function refuseProperty(owner: string, object: object, name: string | symbol, here: string): void {
-  Object.defineProperty(object, name, { get: () => refuse(owner, name, here), configurable: true });
+  define(object, name, { get: () => refuse(owner, name, here) });
+}
+
+function define(object: object, name: string | symbol, descriptor: PropertyDescriptor): void {
+  Object.defineProperty(object, name, { ...descriptor, configurable: true });
 }
 
 function refuse(owner: string, name: string | symbol, here: string): never {

@@ -59,7 +59,5 @@ function remedyFor(env: Record<string, unknown>): string {
   const ofSockets = ["REDIS_URL", "KV_URL", "UPSTASH_REDIS_URL"].find((name) => env[name]);
   if (ofSockets)
     return `${ofSockets} is of the Redis protocol: set the REST API's URL and token, or use redlock-edge/sockets`;
-  const ofNode = (globalThis as { process?: { env?: object } }).process?.env;
-  const file = env === ofNode ? "if a file has it, start with node --env-file=.env; " : "";
-  return `${file}"npx redis-rest-local" gives you local endpoints; for your own Redis, use redlock-edge/sockets`;
+  return 'in Node, node --env-file=.env reads a file; "npx redis-rest-local" starts one; for your own Redis, use redlock-edge/sockets';
 }

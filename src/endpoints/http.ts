@@ -53,10 +53,6 @@ const schema: Schema<HttpEndpointOptions> = {
   pipelines: typed("boolean"),
 };
 
-const ofSockets = "a client of ioredis, and ioredisEndpoint(client) of redlock-edge/sockets";
-/** Where options belong that somebody gives an endpoint. */
-const elsewhere = { host: ofSockets, port: ofSockets, password: ofSockets };
-
 /**
  * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST for all commands of a turn of the
  * event loop, one attempt.
@@ -76,8 +72,7 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
 function restEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
   const { url, token } = checkType(where, options, "object");
   // An object of a class has more than options, as a local endpoint does.
-  if (Object.getPrototypeOf(options) === Object.prototype)
-    checkOptions(where, options, schema, { elsewhere });
+  if (Object.getPrototypeOf(options) === Object.prototype) checkOptions(where, options, schema);
   for (const option of ["url", "token"] as const) {
     if (options[option]) continue;
     const variable = `UPSTASH_REDIS_REST_${option.toUpperCase()}${number}`;
@@ -132,23 +127,20 @@ function wrapperOf(client: unknown): (typeof wrappers)[number] | undefined {
 function noEndpoints(given: unknown, options: unknown): TypeError {
   const clients = [options, ...Object.values(Object(options))].flat();
   const [, wrapper, from] = clients.map(wrapperOf).find(Boolean) ?? [];
-  const what = wrapper
-    ? `an array, as in new Redlock({ endpoints: [${wrapper}(client)] }), with ${wrapper} of ${from}`
-    : "an array of at least one { url, token }, as in new Redlock({ endpoints: endpointsFromEnv(env) })";
-  return wrongType("endpoints", given, what);
+  const [list, where] = wrapper
+    ? [`[${wrapper}(client)]`, `, with ${wrapper} of ${from}`]
+    : ["endpointsFromEnv(env)", ""];
+  return wrongType("endpoints", given, `an array, as in new Redlock({ endpoints: ${list} })${where}`);
 }
 
 function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: readonly unknown[]): Endpoint {
   const where = `endpoints[${index}]`;
   // The value is not shown: it may be a token.
   if (typeof given !== "object" || given === null) {
-    const isRedis = /^rediss?:/.test(given);
     const hint =
       typeof given === "function"
         ? ", not a function: call it"
-        : isRedis
-          ? "; for the Redis protocol there is redlock-edge/sockets"
-          : "";
+        : "; for the Redis protocol there is redlock-edge/sockets";
     throw new TypeError(`${where} must be { url, token }${hint}`);
   }
   const { send, name, dialect } = given as Partial<Endpoint>;

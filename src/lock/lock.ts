@@ -337,14 +337,10 @@ export class Lock {
   }
 }
 
-refuseMethods("lock", Lock.prototype, {
-  unlock: "lock.release()",
-  isLocked: "lock.remaining() > 0, or lock.verify()",
-});
+refuseMethods("lock", Lock.prototype, { unlock: "lock.release()" });
 refuseProperties("lock", Lock.prototype, {
-  expiration: "lock.remaining(), the ms that are left",
+  expiration: "lock.remaining()",
   value: "lock.token",
-  isAcquired: "lock.remaining() > 0",
   // A routine written for `redlock`, which passes the signal alone, would never see an abort.
   aborted: "lock.signal.aborted, as in async ({ signal }) => …",
 });

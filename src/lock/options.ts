@@ -253,8 +253,7 @@ export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): numb
   const left = deadline - runtime.now();
   if (left > 0) return left;
   // As Lambda's remaining time less a reserve, it has passed when the function begins.
-  const isNear = left > -60_000;
-  const hint = isNear ? "give the function a longer timeout" : "it is a time such as Date.now() + 5_000";
+  const hint = left > -60_000 ? "give the function a longer timeout" : "it is a time: Date.now() + 5_000";
   throw new RangeError(`deadline was ${Math.ceil(-left)} ms ago; ${hint}`);
 }
 

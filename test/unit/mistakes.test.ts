@@ -158,13 +158,13 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       /use lock.release/,
     ],
     ...Object.fromEntries(
-      ["expiration", "value", "isAcquired"].map((name) => [
+      ["expiration", "value"].map((name) => [
         `lock.${name} of other packages`,
         [async () => untyped(await redlock.acquire(freshKey()))[name], /: use lock\.(remaining\(\)|token)/],
       ]),
     ),
     ...Object.fromEntries(
-      ["release", "extend", "unlock", "quit", "disposer", "isLocked"].map((name) => [
+      ["release", "extend", "quit", "disposer"].map((name) => [
         `redlock.${name} of other packages`,
         [() => untyped(redlock)[name]!("a", 5_000), /there is no redlock\.\w+ here: use /],
       ]),
@@ -185,17 +185,13 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       at(["redis://localhost:6379"]),
       /for the Redis protocol there is redlock-edge\/sockets/,
     ],
-    "a host and a port": [
-      at([{ host: "localhost", port: 6379 }]),
-      /"host"; it belongs to a client of ioredis/,
-    ],
     "Lambda's time is over when it begins": [
       () => redlock.using("a", { deadline: Date.now() + 1_000 - 1_500 }, none),
       /ms ago; give the function a longer timeout/,
     ],
     "a duration as the deadline": [
       () => redlock.using("a", { deadline: 10_000 }, none),
-      /it is a time such as Date\.now\(\) \+ 5_000/,
+      /it is a time: Date\.now\(\) \+ 5_000/,
     ],
     "a routine that expects the signal": [
       () => redlock.using(freshKey(), (signal) => untyped(signal).aborted),
@@ -221,7 +217,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "using with the function first": [() => redlock.using("a", any(none), any({})), /function|routine/],
     "one endpoint that is no array": [
       () => new Redlock(any({ endpoints: { url, token } })),
-      /array of at least one \{ url, token }/,
+      /an array, as in new Redlock/,
     ],
     "no endpoint": at([]),
     "null for an endpoint": at([null]),
@@ -251,11 +247,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "endpointsFromEnv(undefined)": () => endpointsFromEnv(any(undefined)),
     "an empty environment": [
       env({}),
-      /"npx redis-rest-local" gives you local endpoints; for your own Redis, use redlock-edge\/sockets/,
-    ],
-    "a file of variables that Node has not read": [
-      () => new Redlock({ endpoints: endpointsFromEnv(process.env) }),
-      /UPSTASH_REDIS_REST_URL is missing; if a file has it, start with node --env-file=.env; /,
+      /in Node, node --env-file=.env reads a file; "npx redis-rest-local" starts one; for your own Redis, use redlock/,
     ],
     "Hono's context for its env": [
       env({ req: {}, env: { UPSTASH_REDIS_REST_URL: url } }),
@@ -465,20 +457,15 @@ describe("a time that was probably meant in seconds", () => {
     }
   }
 
-  test.each<[option: string, meant: string, ms: number, use: (fresh: Fresh, ms: number) => unknown]>([
-    ["ttl", "30_000", 30, ({ redlock }, ttl) => redlock.using("a", { ttl }, none)],
-    ["lease", "60_000", 60, (fresh, lease) => new fresh.Idempotency(fresh.redlock, { lease })],
-    ["every", "3_600_000", 3_600, (fresh, every) => fresh.once(fresh.redlock, "a", { every }, none)],
-    ["ttl", "300_000", 300, (fresh, ttl) => fresh.singleFlight(fresh.redlock, "a", { ttl }, none)],
-    [
-      "retention",
-      "604_800_000",
-      604_800,
-      (fresh, retention) => new fresh.Idempotency(fresh.redlock, { retention }),
-    ],
-    ["olderThan", "2_592_000_000", 2_592_000, (fresh, olderThan) => fresh.pruneInbox(rows, { olderThan })],
-  ])("is told once: %s: %s", async (option, meant, ms, use) => {
-    const line = `redlock-edge: ${option}: ${ms} is ${ms} ms; did you mean ${option}: ${meant}?`;
+  test.each<[option: string, ms: number, use: (fresh: Fresh, ms: number) => unknown]>([
+    ["ttl", 30, ({ redlock }, ttl) => redlock.using("a", { ttl }, none)],
+    ["lease", 60, (fresh, lease) => new fresh.Idempotency(fresh.redlock, { lease })],
+    ["every", 3_600, (fresh, every) => fresh.once(fresh.redlock, "a", { every }, none)],
+    ["ttl", 300, (fresh, ttl) => fresh.singleFlight(fresh.redlock, "a", { ttl }, none)],
+    ["retention", 604_800, (fresh, retention) => new fresh.Idempotency(fresh.redlock, { retention })],
+    ["olderThan", 2_592_000, (fresh, olderThan) => fresh.pruneInbox(rows, { olderThan })],
+  ])("is told once: %s: %s", async (option, ms, use) => {
+    const line = `redlock-edge: ${option}: ${ms} is in ms; did you mean ${ms} * 1_000?`;
     expect(await linesOf((fresh) => use(fresh, ms))).toEqual([line]);
   });
 

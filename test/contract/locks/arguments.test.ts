@@ -106,7 +106,7 @@ const valuesOfCalls: typeof values = {
     refused: [
       [Number.NaN, RangeError, "deadline (ms since 1970) must be between 0 and Infinity, got NaN"],
       // If it were accepted, it would look like an outage: no request is granted in time.
-      [25_000, RangeError, "it is a time such as Date.now() + 5_000"],
+      [25_000, RangeError, "it is a time: Date.now() + 5_000"],
     ],
   },
 };
