@@ -3,7 +3,7 @@ import { Idempotency } from "../../src/idempotency/index.ts";
 import { type QuorumError, Redlock } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { FairLock, once, Semaphore } from "../../src/sync/index.ts";
+import { FairLock, Mailbox, once, Semaphore } from "../../src/sync/index.ts";
 import { patient } from "../support/beyond-tests.ts";
 import { newResource } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
@@ -19,6 +19,8 @@ const run: Operation = (redlock, name) => new Idempotency(redlock).run(name, { l
 const take: Operation = (redlock, name) => new Semaphore(redlock, name, { limit: 1 }).acquire();
 const queue: Operation = (redlock, name) => new FairLock(redlock, name).acquire({ wait: 1_000 });
 const runOnce: Operation = (redlock, name) => once(redlock, name, { every: 60_000, wait: 0 }, () => 1);
+const post: Operation = (redlock, name) =>
+  new Mailbox(redlock, name).post({ id: "a", value: 1 }, () => undefined);
 
 /** What finds a key of this kind, after something else. */
 const rows: [what: string, kind: string, find: Operation, before?: Operation][] = [
@@ -31,6 +33,8 @@ const rows: [what: string, kind: string, find: Operation, before?: Operation][] 
   ["a fair lock", "fair", queue],
   ["a wait for a fair lock", "queue", queue, queue],
   ["once", "once", runOnce],
+  ["a mailbox", "mailbox", post],
+  ["a mailbox", "mailbox-order", post],
 ];
 
 describe.each(storesOf([1]))("a key of another type, on $title", ({ open }) => {
