@@ -1,22 +1,21 @@
 import { maxTimerDelay, type Runtime } from "../runtime/runtime.ts";
 
 /**
- * Bounds of the pause between two rounds, in ms. After a round that took longer than `min` the shortest pause is as
- * long as the round, up to a third of `max`: endpoints may be far away.
+ * Bounds of the pause between two rounds, in ms. After a long round, the shortest pause is as long as the round, up to
+ * a third of `max`.
  */
 export interface BackoffBounds {
   /** The shortest pause, at least 1. Default 25, or `max` if that is less. */
   readonly min?: number | undefined;
-  /** The longest pause. Default 2 000, or `min` if that is more. A call begins with at most 400, and grows with its time. */
+  /** The longest pause. Default 2 000, or `min` if that is more. A call begins with at most 400. */
   readonly max?: number | undefined;
 }
 
-/** How long to pause before the next round: bounds, or a function of the attempt (1, 2, …) in ms. */
+/** The pause before the next round: bounds, or a function of the attempt (1, 2, …) in ms. */
 export type Backoff = BackoffBounds | ((attempt: number) => number);
 
 /**
- * The next pause by decorrelated jitter: uniform between the shortest pause and three times the last one, at most
- * `max`. Contenders that collided once drift apart, and pauses grow only while they keep colliding.
+ * Decorrelated jitter: contenders that collided once drift apart, and pauses grow only while they keep colliding.
  *
  * Source: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
@@ -25,15 +24,15 @@ export function jitteredPause(previous: number, min: number, max: number, random
   return Math.min(max, min + random * (high - min));
 }
 
-/** The longest pause at first, in ms: what holds of 50 ms need, so that a free lock does not stay idle. */
+/** In ms: what holds of 50 ms need, so that a free lock does not stay idle. */
 const longestAtFirst = 400;
 
 /**
- * A series of pauses in ms, one per call. `took`: how long the last round took, in ms. Contenders that are far from their
- * endpoints have to drift further apart, because each of their attempts blocks the others for longer. The longest pause is
- * a tenth of the time waited so far, so that nobody polls often for a job of ten minutes.
+ * A series of pauses in ms. `took`: ms of the last round, because contenders that are far from their endpoints block
+ * each other for longer. The longest pause is a tenth of the time waited so far, so that nobody polls often for a job
+ * of ten minutes.
  *
- * `npm run bench -- waiting` shows what comes of these figures.
+ * `npm run bench -- waiting` shows the effect of these figures.
  */
 export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (took?: number) => number {
   let attempt = 0;
@@ -41,7 +40,7 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (too
   let waited = 0;
   return (took = 0) => {
     attempt += 1;
-    // The user's function may return anything, so a timer must not get NaN or a negative delay.
+    // A timer must not get NaN or a negative delay.
     if (typeof backoff === "function") {
       return Math.min(maxTimerDelay, Math.max(0, Number(backoff(attempt)) || 0));
     }
@@ -50,7 +49,7 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (too
     const [least, longest] = [Math.min(maxTimerDelay, min), Math.min(maxTimerDelay, max)];
     const round = Math.min(took, longest);
     const most = Math.max(least, Math.min(longest, Math.max(longestAtFirst, 10 * round, waited / 10)));
-    // At most a third of the longest pause, so that room remains for jitter.
+    // Leaves room for jitter.
     const shortest = Math.max(least, Math.min(round, most / 3));
     pause = jitteredPause(Math.max(pause, Math.min(round, most)), shortest, most, runtime.random());
     waited += round + pause;

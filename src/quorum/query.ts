@@ -4,9 +4,7 @@ import { type Round, type RoundContext, runRound } from "./round.ts";
 import { type Answer, quorumOf } from "./tally.ts";
 
 /**
- * Asks every endpoint one question.
- *
- * @param subject the subject in the error: the action, and the names that it is about
+ * @param subject for the error
  * @param enough how long to wait. Default: for every endpoint
  * @throws QuorumError when fewer than a quorum answered by then
  */

@@ -1,12 +1,9 @@
-/** One endpoint's usable answer. More specific rounds add fields. */
+/** More specific rounds add fields. */
 export interface Answer {
   readonly outcome: "granted" | "held" | "lost";
 }
 
-/**
- * `granted`: a quorum granted. `refused`: so many endpoints refused that no quorum is possible. `unavailable`:
- * neither can be shown, because endpoints failed.
- */
+/** `refused`: no quorum is possible. `unavailable`: endpoints failed, so neither can be shown. */
 export type RoundResult = "granted" | "refused" | "unavailable";
 
 /** The smallest number of endpoints of which any two sets share one: ⌊n/2⌋ + 1. */
@@ -14,16 +11,14 @@ export function quorumOf(count: number): number {
   return (count >> 1) + 1;
 }
 
-/** Whether so many of `count` endpoints are against it that no quorum of the others is possible: n − q + 1. */
+/** Whether so many refusals leave no quorum: n − q + 1. */
 export function isVeto(against: number, count: number): boolean {
   return against > count - quorumOf(count);
 }
 
 /**
- * The result that follows from the answers so far, or `undefined` while it is open. Failure is reported only once
- * contention and outage can be told apart. The last answer always decides.
- *
- * @param calls one for each endpoint, without an answer while it is missing
+ * Undefined while the result is open. A failure counts only once contention and outage can be told apart. The last
+ * answer always decides.
  */
 export function tally(
   calls: readonly { readonly answer: { readonly outcome: Answer["outcome"] | "error" } | undefined }[],
