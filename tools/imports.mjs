@@ -18,7 +18,7 @@ export const houses = {
   "local/src": ["lock-server/src", "src/inspect/stored-key.ts"],
   playground: ["src", "local/src"],
   worker: ["src"],
-  "evidence/sim": ["src", "local/src", "evidence/linearizability"],
+  "evidence/sim": ["src", "local/src"],
 };
 
 /**

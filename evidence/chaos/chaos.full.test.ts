@@ -25,7 +25,7 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
       console.log(text);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
       expect(run.last.size).toBeGreaterThan(0);
-      const { times } = run.faults;
+      const { times } = run;
       const killed = times["server killed, memory kept"] + times["server killed, memory lost"];
       const granted = run.holds.filter((hold) => hold.granted !== undefined);
       isIdle = Math.min(killed, times["client killed"], granted.length) === 0;

@@ -1,103 +1,124 @@
-import { explain, linearizableEach, type Operation, partition } from "../linearizability/checker.ts";
-import { fencedHistory, grantHistory } from "../linearizability/history.ts";
-import { fencedRegisterModel, lockModel, type ResultInput, resultModel } from "../linearizability/models.ts";
-import { accessRecords, grantRecords, type Hold } from "./holds.ts";
 import type { Loss } from "./nemesis.ts";
-import type { Account } from "./records.ts";
+import type { ClientRecord } from "./records.ts";
 
-/** The result of one check. */
-export interface Check {
-  readonly title: string;
-  readonly holds: boolean;
-  readonly found: string;
+/** One attempt to hold a resource, and its outcome. Times are machine time. */
+export interface Hold {
+  readonly id: string;
+  readonly resource: string;
+  /** When the call was made, and when it returned a lock or its handler began. */
+  readonly called: number;
+  granted?: number;
+  fence?: number;
+  /** Until when, at least, the holder could rely on it by its own `remaining()`. */
+  until?: number;
+  /** When it no longer relied on it. */
+  ended?: number;
+  refused?: string;
+  /** The result of an event. */
+  answered?: { readonly at: number; readonly value: string };
+}
+
+type Granted = Hold & Required<Pick<Hold, "granted" | "until">>;
+
+const isGranted = (hold: Hold): hold is Granted => hold.granted !== undefined;
+
+/** The holds that the records of clients describe. */
+export function holdsOf(records: readonly ClientRecord[]): Hold[] {
+  const holds = new Map<string, Hold>();
+  for (const record of records) {
+    const { hold: id, at } = record;
+    if (record.type === "called") holds.set(id, { id, resource: record.resource, called: at });
+    else note(holds.get(id)!, record);
+  }
+  return [...holds.values()];
+}
+
+function note(hold: Hold, record: Exclude<ClientRecord, { type: "called" }>): void {
+  const { at } = record;
+  switch (record.type) {
+    case "granted":
+      hold.granted = at;
+      hold.until = record.until;
+      if (record.fence !== undefined) hold.fence = record.fence;
+      break;
+    case "valid":
+      hold.until = Math.max(hold.until!, record.until);
+      break;
+    case "ended":
+      hold.ended = at;
+      break;
+    case "refused":
+      hold.refused = record.code;
+      break;
+    case "answered":
+      hold.answered = { at, value: record.value };
+  }
+}
+
+/** What an endpoint has forgotten explains what contradicts before its end. */
+function isExplained(earlier: Hold, later: Granted, losses: readonly Loss[]): boolean {
+  return losses.some(({ from, to }) => from <= later.granted && to >= earlier.called);
+}
+
+/** Pairs of holds of one resource, in the order of their grants, that no loss of memory explains. */
+function* pairs(holds: readonly Hold[], losses: readonly Loss[]): Generator<[Granted, Granted]> {
+  const inOrder = holds.filter(isGranted).sort((one, other) => one.granted - other.granted);
+  const before = new Map<string, Granted[]>();
+  for (const later of inOrder) {
+    const others = before.get(later.resource) ?? [];
+    for (const earlier of others) if (!isExplained(earlier, later, losses)) yield [earlier, later];
+    before.set(later.resource, [...others, later]);
+  }
+}
+
+/** Pairs of holds of which both were relied on at once. */
+export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): string[] {
+  return [...pairs(holds, losses)]
+    .filter(([earlier, later]) => later.granted < Math.min(earlier.until, earlier.ended ?? Infinity))
+    .map(([earlier, later]) => `${described(later)} while ${described(earlier)}`);
+}
+
+/** Pairs of holds with the same fence, or of which the later one has the smaller fence. */
+export function unorderedFences(holds: readonly Hold[], losses: readonly Loss[]): string[] {
+  return [
+    ...pairs(
+      holds.filter(({ fence }) => fence !== undefined),
+      losses,
+    ),
+  ]
+    .filter(([one, other]) => {
+      const isAfter = other.called > one.granted;
+      return one.fence === other.fence || (isAfter && one.fence! > other.fence!);
+    })
+    .map(([earlier, later]) => `${described(later)} after ${described(earlier)}`);
 }
 
 /**
- * Checks that what clients saw between two losses of memory has a legal order: one holder at a time, for as long as its
- * `remaining()` promised, and fences that increase. Runs of events hold their events.
- */
-export function checkHolds(holds: readonly Hold[], losses: readonly Loss[]): Check {
-  const bounds = [...losses].sort((one, other) => one.from - other.from);
-  const all = [...bounds, { from: Infinity, to: Infinity }].map(({ from: until }, index) => {
-    const since = bounds[index - 1]?.to ?? -Infinity;
-    const within = holds.filter(({ invoked, granted = invoked }) => invoked > since && granted < until);
-    const records = grantRecords(within).map((record) =>
-      // The result of a release after a loss proves nothing about the time before.
-      (record.releaseReturned ?? 0) < until ? record : { ...record, released: undefined },
-    );
-    return linearizableEach(lockModel, grantHistory(records, { duplicates: true }));
-  });
-  return checked("holds exclude each other, and fences increase", all);
-}
-
-/** Checks that accounts which are opened with a fence accepted what they had to. */
-export function checkAccounts(holds: readonly Hold[], accounts: readonly Account[]): Check {
-  const opened = new Set(accounts.filter(({ guard }) => guard === "opened").map(({ name }) => name));
-  const history = fencedHistory(accessRecords(holds.filter(({ resource }) => opened.has(resource))));
-  const all = [linearizableEach(fencedRegisterModel(0), history)];
-  return checked("accounts accept the largest fence", all);
-}
-
-/**
- * Checks that of each event one result is stored, no handler begins after that, and every answer is that result, at the end
- * of the run, too. Events during which an endpoint lost its memory are left out.
+ * Events with two results, or with a handler that began when there was one. Events during which an endpoint lost its memory are
+ * left out.
  *
  * @param last by event: its stored result at the end of the run, or null where there is none
  */
-export function checkEvents(
+export function contradictions(
   holds: readonly Hold[],
   last: ReadonlyMap<string, string | null>,
   losses: readonly Loss[],
-): Check {
-  const histories = new Map<string, Operation<ResultInput, true>[]>();
-  for (const [event, runs] of partition(holds, ({ resource }) => resource)) {
-    const began = Math.min(...runs.map(({ invoked }) => invoked));
-    const result = last.get(event);
-    if (result === undefined || losses.some(({ to }) => to >= began)) continue;
-    const atEnd = { input: { kind: "read", result: result ?? "" }, invoked: 1e15, returned: 1e15 } as const;
-    histories.set(event, [...runs.flatMap(operationsOf), { process: "the end", output: true, ...atEnd }]);
-  }
-  return checked("an event has one result, which stands", [linearizableEach(resultModel, histories)]);
+): string[] {
+  return [...last].flatMap(([event, result]) => {
+    const runs = holds.filter(({ resource }) => resource === event);
+    const began = Math.min(...runs.map(({ called }) => called));
+    if (losses.some(({ to }) => to >= began)) return [];
+    const stored = Math.min(...runs.map(({ answered }) => answered?.at ?? Infinity));
+    const other = runs.filter(({ answered }) => answered && answered.value !== result);
+    const again = runs.filter(({ called }) => called > stored).filter(isGranted);
+    return [
+      ...other.map((run) => `${described(run)}: ${run.answered!.value}, and ${result} is stored`),
+      ...again.map((run) => `${described(run)} began after ${stored.toFixed(1)}`),
+    ];
+  });
 }
 
-/** What one call of an event has done. */
-function operationsOf({ id, invoked, granted, ran, answered }: Hold): Operation<ResultInput, true>[] {
-  const known = { process: id, output: true } as const;
-  const operations: Operation<ResultInput, true>[] = [];
-  if (granted !== undefined) {
-    const executed = ran.find(({ how }) => how === "executed");
-    const store = { kind: "store", result: id } as const;
-    operations.push({ ...known, input: { kind: "begin", result: id }, invoked, returned: granted });
-    operations.push(
-      executed
-        ? { ...known, input: store, invoked: granted, returned: executed.at }
-        : { process: id, output: undefined, input: store, invoked: granted, returned: Infinity },
-    );
-  }
-  if (answered) {
-    const input = { kind: "read", result: answered.value } as const;
-    operations.push({ ...known, input, invoked, returned: answered.at });
-  }
-  return operations;
-}
-
-/** Stored runs that left no effect, or more than one. */
-export function withoutEffect(
-  holds: readonly Hold[],
-  effects: ReadonlyMap<string, readonly string[]>,
-): Hold[] {
-  const stored = holds.filter(({ ran }) => ran.some(({ how }) => how === "executed"));
-  return stored.filter(
-    ({ id, resource }) => effects.get(resource)?.filter((each) => each === id).length !== 1,
-  );
-}
-
-/** An undecided search does not fail a check, but is reported. */
-function checked(title: string, all: readonly ReturnType<typeof linearizableEach>[]): Check {
-  const results = all.flatMap((each) => [...each.results]);
-  const unclear = results
-    .filter(([, { outcome }]) => outcome !== "yes")
-    .map(([name, result]) => `${name} ${explain(result)}`);
-  const holds = results.every(([, { outcome }]) => outcome !== "no");
-  return { title, holds, found: unclear.join("\n        ") || `yes, ${results.length}` };
+function described({ id, resource, called, granted, until, ended, fence }: Hold): string {
+  const times = [called, granted, until, ended].map((time) => time?.toFixed(1) ?? "-").join(" ");
+  return `${resource} by ${id} (called, granted, until, ended: ${times}${fence ? `; fence ${fence}` : ""})`;
 }

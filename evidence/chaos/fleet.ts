@@ -3,19 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Draw } from "../sim/draw.ts";
-import type { ClientRecord, ClientSettings, FromClient, Phase, ToClient } from "./records.ts";
-
-/** Handles the messages of clients. */
-export interface FleetListener {
-  /** A client sends a request to the ledger. */
-  onLedgerRequest(
-    message: Extract<FromClient, { type: "request" }>,
-    answer: (balance: number | null) => void,
-  ): void;
-  onDelivered(delivery: number): void;
-  /** Deliveries that a client had not completed when it was killed. */
-  onLost(deliveries: readonly number[]): void;
-}
+import type { ClientRecord, ClientSettings, Order, Phase } from "./records.ts";
 
 export interface FleetOptions {
   /** How many clients run at a time. */
@@ -28,23 +16,9 @@ export interface FleetOptions {
   readonly draw: Draw;
 }
 
-/** A client that is about to write: its seat, and the ttl of its hold in ms. */
-export interface AboutToWrite {
-  readonly seat: number;
-  readonly ttl: number;
-}
-
-/** Starts `size` client processes. Resolves when all of them run, or one has failed. */
-export async function startFleet(options: FleetOptions, listener: FleetListener): Promise<Fleet> {
-  const fleet = new Fleet(options, listener);
-  await fleet.start();
-  return fleet;
-}
-
 interface Client {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown>;
-  readonly deliveries: Set<number>;
   phase: Phase | undefined;
   killed: boolean;
 }
@@ -54,94 +28,53 @@ export class Fleet {
   /** What went wrong with clients that were not killed. */
   readonly failures: string[] = [];
   readonly #options: FleetOptions;
-  readonly #listener: FleetListener;
   readonly #seats: Client[] = [];
   readonly #logFiles: string[] = [];
   readonly #watchers = new Set<() => void>();
-  #onAboutToWrite: ((client: AboutToWrite) => void) | undefined;
 
-  constructor(options: FleetOptions, listener: FleetListener) {
+  constructor(options: FleetOptions) {
     this.#options = options;
-    this.#listener = listener;
   }
 
   get size(): number {
     return this.#options.size;
   }
 
+  /** Resolves when all clients run, or one has failed. */
   async start(): Promise<void> {
     for (let seat = 0; seat < this.size; seat++) this.#spawn(seat);
     await this.#until(() => this.#seats.every(({ phase }) => phase !== undefined));
   }
 
-  /** Stops a client with SIGSTOP. */
-  stop(seat: number): void {
-    this.#client(seat).child.kill("SIGSTOP");
-  }
-
-  /** Lets a stopped client go on. */
-  resume(seat: number): void {
-    this.#client(seat).child.kill("SIGCONT");
+  /** Stops a client, or lets it go on. */
+  signal(seat: number, signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#seats[seat]!.child.kill(signal);
   }
 
   /** Kills a client with SIGKILL. Resolves when the process is gone. */
-  async kill(seat: number): Promise<void> {
-    const client = this.#client(seat);
-    await killed(client);
-    this.#listener.onLost([...client.deliveries]);
-    client.deliveries.clear();
+  kill(seat: number): Promise<void> {
+    return killed(this.#seats[seat]!);
   }
 
   /** Starts a new client in the seat of one that was killed. Resolves when it runs. */
   async respawn(seat: number): Promise<void> {
     this.#spawn(seat);
-    await this.#until(() => this.#client(seat).phase !== undefined);
+    await this.#until(() => this.#seats[seat]!.phase !== undefined);
   }
 
-  deliver(seat: number, delivery: number, event: string): void {
-    const client = this.#client(seat);
-    if (client.killed) {
-      this.#listener.onLost([delivery]);
-      return;
-    }
-    client.deliveries.add(delivery);
-    send(client, { type: "deliver", delivery, event });
-  }
-
-  /** Sends a command to every client. Resolves when all have reached `phase`, or one has failed. */
-  async reach(phase: Phase, command: ToClient): Promise<void> {
-    for (const client of this.#seats) send(client, command);
+  /** Sends an order to every client. Resolves when all have reached `phase`, or one has failed. */
+  async reach(phase: Phase, order: Order): Promise<void> {
+    for (const { child } of this.#seats) if (child.connected) child.send(order, () => undefined);
     await this.#until(() => this.#seats.every((client) => client.phase === phase));
   }
 
-  /** Resolves with the next client that is about to write; null once `signal` aborts. */
-  nextWrite(signal: AbortSignal): Promise<AboutToWrite | null> {
-    return new Promise((resolve) => {
-      const end = (client: AboutToWrite | null) => {
-        this.#onAboutToWrite = undefined;
-        signal.removeEventListener("abort", giveUp);
-        resolve(client);
-      };
-      const giveUp = () => end(null);
-      if (signal.aborted) return resolve(null);
-      signal.addEventListener("abort", giveUp, { once: true });
-      this.#onAboutToWrite = end;
-    });
-  }
-
   /** The logs of all clients, killed ones included; each client's records are in order. */
-  records(): ClientRecord[][] {
-    return this.#logFiles.map(readRecords);
+  records(): ClientRecord[] {
+    return this.#logFiles.flatMap(readRecords);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#seats.map(killed));
-  }
-
-  #client(seat: number): Client {
-    const client = this.#seats[seat];
-    if (!client) throw new RangeError(`no seat ${seat}`);
-    return client;
   }
 
   #spawn(seat: number): void {
@@ -154,13 +87,7 @@ export class Fleet {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       execArgv: [],
     });
-    const client: Client = {
-      child,
-      exited: once(child, "exit"),
-      deliveries: new Set(),
-      phase: undefined,
-      killed: false,
-    };
+    const client: Client = { child, exited: once(child, "exit"), phase: undefined, killed: false };
     this.#seats[seat] = client;
     let errorOutput = "";
     child.stderr?.on("data", (bytes: Buffer) => {
@@ -173,27 +100,10 @@ export class Fleet {
       }
       this.#changed();
     });
-    child.on("message", (message: FromClient) => this.#receive(seat, client, message));
-  }
-
-  #receive(seat: number, client: Client, message: FromClient): void {
-    switch (message.type) {
-      case "request":
-        this.#listener.onLedgerRequest(message, (balance) =>
-          send(client, { type: "answer", id: message.id, balance }),
-        );
-        break;
-      case "about-to-write":
-        this.#onAboutToWrite?.({ seat, ttl: message.ttl });
-        break;
-      case "delivered":
-        client.deliveries.delete(message.delivery);
-        this.#listener.onDelivered(message.delivery);
-        break;
-      case "phase":
-        client.phase = message.phase;
-        this.#changed();
-    }
+    child.on("message", (phase: Phase) => {
+      client.phase = phase;
+      this.#changed();
+    });
   }
 
   #changed(): void {
@@ -212,11 +122,6 @@ export class Fleet {
       look();
     });
   }
-}
-
-/** A killed client gets no messages any more. */
-function send({ child }: Client, message: ToClient): void {
-  if (child.connected) child.send(message, () => undefined);
 }
 
 async function killed(client: Client): Promise<void> {

@@ -8,12 +8,10 @@ import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { Redlock } from "../../src/index.ts";
 import { Draw } from "../sim/draw.ts";
-import { createEventSender, type EventSender } from "./event-sender.ts";
-import { type Fleet, startFleet } from "./fleet.ts";
-import { type Hold, holdsOf } from "./holds.ts";
-import { type Balance, Ledger } from "./ledger.ts";
-import { type FaultCounts, injectFaults } from "./nemesis.ts";
-import { accounts } from "./records.ts";
+import { type Hold, holdsOf } from "./checks.ts";
+import { Fleet } from "./fleet.ts";
+import { type Fault, type FaultKind, faultKinds, injectFaults } from "./nemesis.ts";
+import { resources } from "./records.ts";
 
 /** Options of a run. */
 export interface ChaosOptions {
@@ -34,17 +32,14 @@ export interface ChaosOptions {
 export interface Run {
   /** For how many seconds faults were injected. */
   readonly seconds: number;
-  readonly faults: FaultCounts;
+  readonly faults: readonly Fault[];
+  /** How often each fault was injected. */
+  readonly times: Readonly<Record<FaultKind, number>>;
   /** Clients that ended without being killed. */
   readonly failures: readonly string[];
-  /** How long it took after the faults until all work was done and every client had got every lock; `stuck`: why it was not, else empty. */
+  /** How long it took after the faults until every client had got every lock; `stuck`: why it did not, else empty. */
   readonly progress: { readonly stuck: string; readonly seconds: number };
   readonly holds: readonly Hold[];
-  /** Rounds that found their resource held. */
-  readonly contended: number;
-  readonly balances: readonly Balance[];
-  /** By event, the runs that left an effect. */
-  readonly effects: ReadonlyMap<string, readonly string[]>;
   /** By event, its result at the end; null: none is stored. */
   readonly last: ReadonlyMap<string, string | null>;
 }
@@ -66,92 +61,54 @@ const progressLimit = 60_000;
 export async function runChaos(options: ChaosOptions): Promise<Run> {
   const closers: (() => unknown)[] = [];
   try {
-    const setup = await setUp(options, closers);
-    const { fleet, sender, ledger, endpoints, writes } = setup;
-    const { seconds, faults } = await runFaults(options, setup);
+    const { fleet, endpoints } = await setUp(options, closers);
+    const { seconds, faults } = await runFaults(options, endpoints, fleet);
     options.signal.throwIfAborted();
-    const progress = await recover(fleet, () => sender.done(), options.signal);
-    const last = progress.stuck ? new Map() : await finalResults(endpoints, sender.events);
+    const progress = await recover(fleet, options.signal);
+    const holds = holdsOf(fleet.records());
+    const events = [...new Set(holds.map(({ resource }) => resource))].filter(
+      (name) => !resources.includes(name),
+    );
+    const last = progress.stuck ? new Map() : await finalResults(endpoints, events);
     await fleet.close();
-    await writes.arrived();
-    return {
-      seconds,
-      faults,
-      failures: fleet.failures,
-      progress,
-      ...recordsOf(fleet),
-      balances: ledger.balances,
-      effects: ledger.effects,
-      last,
-    };
+    const timesOf = (kind: FaultKind) => faults.filter((fault) => fault.kind === kind).length;
+    const times = Object.fromEntries(faultKinds.map((kind) => [kind, timesOf(kind)])) as Run["times"];
+    return { seconds, faults, times, failures: fleet.failures, progress, holds, last };
   } finally {
     // In reverse order, and each one whether or not the others fail.
     for (const close of closers.reverse()) await Promise.allSettled([(async () => close())()]);
   }
 }
 
-/** Everything that takes part in a run. */
-interface Setup {
-  readonly endpoints: readonly LocalEndpoint[];
-  readonly ledger: Ledger;
-  readonly writes: WriteDelays;
-  readonly sender: EventSender;
-  readonly fleet: Fleet;
-}
-
 /** Starts the servers and clients. What has to be closed is added to `closers`, also when it fails. */
-async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise<Setup> {
-  const { seed, project } = options;
+async function setUp(
+  { seed, project, endpoints: count, clients: size }: ChaosOptions,
+  closers: (() => unknown)[],
+): Promise<{ readonly endpoints: readonly LocalEndpoint[]; readonly fleet: Fleet }> {
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-chaos-"));
   closers.push(() => rm(directory, { recursive: true, force: true }));
   const program = await bundleClient(project);
   closers.push(() => rm(program, { force: true }));
-  const local = await start({ engine: "redis", count: options.endpoints });
+  const local = await start({ engine: "redis", count });
   closers.push(() => local.close());
-  const ledger = new Ledger(accounts);
-  const writes = createWriteDelays(new Draw(seed + 1));
-  const sender = createEventSender(() => fleet, new Draw(seed + 2));
-  const fleet: Fleet = await startFleet(
-    {
-      size: options.clients,
-      program,
-      directory,
-      endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
-      draw: new Draw(seed + 3),
-    },
-    {
-      onLedgerRequest({ request }, answer) {
-        const execute = () => answer(ledger.execute(request));
-        if (request.kind === "write") writes.carry(execute);
-        else execute();
-      },
-      onDelivered: sender.delivered,
-      onLost: sender.lost,
-    },
-  );
+  const endpoints = local.endpoints.map(({ url, token }) => ({ url, token }));
+  const fleet = new Fleet({ size, program, directory, endpoints, draw: new Draw(seed + 1) });
   closers.push(() => fleet.close());
-  return { endpoints: local.endpoints, ledger, writes, sender, fleet };
+  await fleet.start();
+  return { endpoints: local.endpoints, fleet };
 }
 
-/** Injects faults for the run's time, while events are sent. */
+/** Injects faults for the run's time. */
 async function runFaults(
   { seconds, seed, signal }: ChaosOptions,
-  { endpoints, fleet, sender, writes }: Setup,
+  endpoints: readonly LocalEndpoint[],
+  fleet: Fleet,
 ): Promise<Pick<Run, "seconds" | "faults">> {
   const over = abortsAfter(seconds * 1000, signal);
   const losing = abortsAfter(seconds * 1000 * untilLosses, signal);
   const began = performance.now();
-  const sending = sendEvents(sender, over);
-  const targets = { endpoints, fleet, delayWrites: writes.delay };
-  const faults = await injectFaults(targets, { draw: new Draw(seed), signal: over, losing });
-  await sending;
+  const faults = await injectFaults({ endpoints, fleet }, { draw: new Draw(seed), signal: over, losing });
   return { seconds: (performance.now() - began) / 1000, faults };
-}
-
-function recordsOf(fleet: Fleet): Pick<Run, "holds" | "contended"> {
-  const clients = fleet.records();
-  const contended = clients.flat().filter(({ type }) => type === "contended").length;
-  return { holds: clients.flatMap(holdsOf), contended };
 }
 
 /** Inside node_modules, so that nothing of it is ever committed. */
@@ -172,40 +129,6 @@ async function bundleClient(project: string): Promise<string> {
   return outfile;
 }
 
-/** Delays writes on their way to the ledger. None is lost. */
-interface WriteDelays {
-  /** Calls `execute` at once, or later. */
-  carry(execute: () => void): void;
-  /** Delays that share of the writes by up to `ms`. The returned function ends it and returns how many there were. */
-  delay(share: number, ms: number): () => number;
-  /** Resolves when all delayed writes have arrived. */
-  arrived(): Promise<unknown>;
-}
-
-function createWriteDelays(draw: Draw): WriteDelays {
-  let lateness = { share: 0, ms: 0 };
-  let hits = 0;
-  const pending = new Set<Promise<void>>();
-  return {
-    carry(execute) {
-      if (!draw.chance(lateness.share)) return execute();
-      hits += 1;
-      const arrival = sleep(draw.between(0, lateness.ms)).then(execute);
-      pending.add(arrival);
-      void arrival.then(() => pending.delete(arrival));
-    },
-    delay(share, ms) {
-      lateness = { share, ms };
-      hits = 0;
-      return () => {
-        lateness = { share: 0, ms: 0 };
-        return hits;
-      };
-    },
-    arrived: () => Promise.all(pending),
-  };
-}
-
 /** Unlike `AbortSignal.timeout` in `AbortSignal.any`, this timer is not garbage-collected by Node 20 before it fires. */
 function abortsAfter(ms: number, signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
@@ -219,27 +142,15 @@ function abortsAfter(ms: number, signal: AbortSignal): AbortSignal {
   return controller.signal;
 }
 
-async function sendEvents(sender: EventSender, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    sender.sendNext();
-    await Promise.allSettled([sleep(150, undefined, { signal })]);
-  }
-}
-
 /** After the faults, every client ends its work, and then gets every lock. */
-async function recover(
-  fleet: Fleet,
-  delivered: () => Promise<void>,
-  signal: AbortSignal,
-): Promise<Run["progress"]> {
+async function recover(fleet: Fleet, signal: AbortSignal): Promise<Run["progress"]> {
   const began = performance.now();
   const limit = new AbortController();
   let stuck = "work that was begun does not end";
   async function drainAndProbe(): Promise<void> {
-    await fleet.reach("drained", { type: "drain" });
-    await delivered();
+    await fleet.reach("drained", "drain");
     stuck = "not everybody gets every lock";
-    await fleet.reach("probed", { type: "probe" });
+    await fleet.reach("probed", "probe");
     stuck = fleet.failures.length > 0 ? "a client failed" : "";
   }
   await Promise.race([

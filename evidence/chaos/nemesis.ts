@@ -20,9 +20,7 @@ export const faultKinds = [
   "request duplicated",
   "request reordered",
   "HTTP 500",
-  "ledger write late",
-  "client stopped after its check",
-  "client stopped anywhere",
+  "client stopped",
   "client killed",
 ] as const;
 
@@ -40,22 +38,10 @@ export interface Fault extends Loss {
   readonly target: string;
 }
 
-/** What was injected. */
-export interface FaultCounts {
-  /** How often each fault was injected. */
-  readonly times: Record<FaultKind, number>;
-  /** How many requests were hit by faults of links and of the ledger. */
-  readonly hits: Partial<Record<FaultKind, number>>;
-  /** All of them; those of the ledger have no target. */
-  readonly spans: readonly Fault[];
-}
-
 /** What faults are injected into. */
 export interface FaultTargets {
   readonly endpoints: readonly LocalEndpoint[];
   readonly fleet: Fleet;
-  /** Delays that share of the ledger's writes by up to `ms`. The returned function ends it and returns the hits. */
-  delayWrites(share: number, ms: number): () => number;
 }
 
 /** When and how faults are injected. */
@@ -67,9 +53,6 @@ export interface FaultSchedule {
   /** Aborts when servers may begin to lose their memory. */
   readonly losing: AbortSignal;
 }
-
-/** A fault rule ends by itself after so many hits; the remaining number shows how many there were. */
-const endless = 1_000_000;
 
 /** Faults of a link that leave its endpoint usable. */
 const linkRules: readonly (readonly [FaultKind, FaultRule])[] = [
@@ -97,7 +80,10 @@ const outages: readonly FaultKind[] = [
  *
  * What follows from a fault depends on real time: the same random numbers give a similar run, not the same.
  */
-export async function injectFaults(targets: FaultTargets, schedule: FaultSchedule): Promise<FaultCounts> {
+export async function injectFaults(
+  targets: FaultTargets,
+  schedule: FaultSchedule,
+): Promise<readonly Fault[]> {
   const nemesis = new Nemesis(targets, schedule);
   // Wait for all loops, also when one fails: none may leave its fault unrepaired.
   const ended = await Promise.allSettled([
@@ -105,12 +91,11 @@ export async function injectFaults(targets: FaultTargets, schedule: FaultSchedul
     nemesis.quorumOutages(),
     nemesis.linkFaults(),
     nemesis.linkFaults(),
-    nemesis.lateWrites(),
     nemesis.clientStops(),
     nemesis.clientKills(),
   ]);
   for (const loop of ended) if (loop.status === "rejected") throw loop.reason;
-  return nemesis.counts();
+  return nemesis.faults;
 }
 
 class Nemesis {
@@ -118,8 +103,7 @@ class Nemesis {
   readonly #draw: Draw;
   readonly #signal: AbortSignal;
   readonly #losing: AbortSignal;
-  readonly #hits: Partial<Record<FaultKind, number>> = {};
-  readonly #spans: Fault[] = [];
+  readonly faults: Fault[] = [];
   readonly #down = new Set<LocalEndpoint>();
   /** How many endpoints may be down while a quorum stays up. */
   readonly #mostDown: number;
@@ -131,15 +115,6 @@ class Nemesis {
     this.#signal = signal;
     this.#losing = losing;
     this.#mostDown = length - quorumOf(length);
-  }
-
-  counts(): FaultCounts {
-    const spans = this.#spans;
-    const of = (kind: FaultKind) => spans.filter((span) => span.kind === kind);
-    const times = Object.fromEntries(
-      faultKinds.map((kind) => [kind, of(kind).length]),
-    ) as FaultCounts["times"];
-    return { times, hits: this.#hits, spans };
   }
 
   /** Takes single endpoints down. First without, later with losses of memory. */
@@ -224,35 +199,14 @@ class Nemesis {
     }
   }
 
-  async lateWrites(): Promise<void> {
-    for (await this.#pause(500, 1500); !this.#signal.aborted; await this.#pause(500, 2000)) {
-      const end = this.#begin("ledger write late", "");
-      const undo = this.#targets.delayWrites(0.3, 2500);
-      await this.#pause(500, 1500);
-      this.#hit("ledger write late", undo());
-      end();
-    }
-  }
-
   async clientStops(): Promise<void> {
-    const { fleet } = this.#targets;
-    const deck: FaultKind[] = [
-      "client stopped after its check",
-      "client stopped after its check",
-      "client stopped anywhere",
-    ];
-    for (const draw = this.#draw.deck(deck); !this.#signal.aborted; await this.#pause(50, 400)) {
-      const kind = draw();
-      const victim =
-        kind === "client stopped anywhere"
-          ? { seat: this.#anySeat(), ttl: 1000 }
-          : await fleet.nextWrite(this.#signal);
-      if (!victim) return;
-      const end = this.#begin(kind, `seat ${victim.seat}`);
-      fleet.stop(victim.seat);
-      // Longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
-      await this.#pause(victim.ttl * 1.1, victim.ttl * 1.8 + 300);
-      fleet.resume(victim.seat);
+    for (; !this.#signal.aborted; await this.#pause(50, 400)) {
+      const seat = this.#anySeat();
+      const end = this.#begin("client stopped", `seat ${seat}`);
+      this.#targets.fleet.signal(seat, "SIGSTOP");
+      // Often longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
+      await this.#pause(300, 3500);
+      this.#targets.fleet.signal(seat, "SIGCONT");
       end();
     }
   }
@@ -269,13 +223,11 @@ class Nemesis {
     }
   }
 
-  /** Adds a fault rule to an endpoint. The returned function removes it and counts its hits. */
+  /** Adds a fault rule to an endpoint. The returned function removes it. */
   #addRule(endpoint: LocalEndpoint, kind: FaultKind, rule: FaultRule): () => void {
     const end = this.#begin(kind, endpoint.name);
-    const remove = endpoint.faults.add({ ...rule, times: endless });
+    const remove = endpoint.faults.add(rule);
     return () => {
-      const remaining = endpoint.faults.list().find(({ fault }) => fault === rule.fault)?.times ?? 0;
-      this.#hit(kind, endless - remaining);
       remove();
       end();
     };
@@ -284,14 +236,10 @@ class Nemesis {
   /** Notes that a fault begins. The returned function notes its end. */
   #begin(kind: FaultKind, target: string): () => void {
     const span = { kind, target, from: machineTime(), to: Number.POSITIVE_INFINITY };
-    this.#spans.push(span);
+    this.faults.push(span);
     return () => {
       span.to = machineTime();
     };
-  }
-
-  #hit(kind: FaultKind, count: number): void {
-    this.#hits[kind] = (this.#hits[kind] ?? 0) + count;
   }
 
   #anySeat(): number {

@@ -1,5 +1,4 @@
 import { checkFences } from "./checks/fences.ts";
-import { checkHistories } from "./checks/histories.ts";
 import { Holds } from "./checks/holds.ts";
 import { Ledger } from "./checks/ledger.ts";
 import { Draw } from "./draw.ts";
@@ -270,6 +269,5 @@ function checkAtEnd({ shared, workloads }: Cast): void {
   wire.checkAtEnd(kept);
   ledger.checkAtEnd();
   checkFences(world, locks.all, scenario.retention);
-  checkHistories(world, locks.all, ledger.accesses, scenario.retention);
   for (const workload of workloads) workload.checkAtEnd?.();
 }

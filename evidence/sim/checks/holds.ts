@@ -30,9 +30,6 @@ export interface Hold {
   /** Since when it can no longer be relied on. */
   ended: number | undefined;
   releaseInvoked: number | undefined;
-  releaseReturned: number | undefined;
-  /** The result of the release; undefined when it failed. */
-  released: boolean | undefined;
 }
 
 /** What checks need to know of a hold's extensions. */
@@ -61,8 +58,6 @@ export function newHold(
     ...grant,
     ended: undefined,
     releaseInvoked: undefined,
-    releaseReturned: undefined,
-    released: undefined,
   };
 }
 

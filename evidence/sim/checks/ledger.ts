@@ -1,4 +1,3 @@
-import type { AccessRecord } from "../../linearizability/history.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 
@@ -16,8 +15,6 @@ interface Account {
  */
 export class Ledger {
   readonly #world: World;
-  /** All requests. */
-  readonly accesses: AccessRecord[] = [];
   readonly #accounts = new Map<string, Account>();
 
   constructor(world: World) {
@@ -26,25 +23,24 @@ export class Ledger {
 
   /** @returns the balance; undefined: a larger fence has been here */
   open(process: Process, resource: string, fence: number): Promise<number | undefined> {
-    return this.#request(process, resource, { kind: "open", fence }, (account) => {
-      if (fence < account.fence) return { accepted: false };
+    return this.#request(process, resource, (account) => {
+      if (fence < account.fence) return undefined;
       account.fence = fence;
-      return { accepted: true, value: account.balance };
+      return account.balance;
     });
   }
 
   /** Writes a balance. Accepted from the holder that opened the account last. @returns whether it was accepted */
   async write(process: Process, resource: string, fence: number, value: number): Promise<boolean> {
     let isAccepted = false;
-    await this.#request(process, resource, { kind: "write", fence, value }, (account) => {
-      const accepted = fence === account.fence;
-      isAccepted = accepted;
-      this.#world.count(accepted ? "ledger accepted" : "ledger refused");
-      if (accepted) {
+    await this.#request(process, resource, (account) => {
+      isAccepted = fence === account.fence;
+      this.#world.count(isAccepted ? "ledger accepted" : "ledger refused");
+      if (isAccepted) {
         account.balance = value;
         account.acknowledged += 1;
       }
-      return { accepted };
+      return undefined;
     });
     return isAccepted;
   }
@@ -62,17 +58,14 @@ export class Ledger {
   #request(
     process: Process,
     resource: string,
-    access: Extract<AccessRecord["access"], { readonly fence: number }>,
-    at: (account: Account) => { readonly accepted: boolean; readonly value?: number },
+    at: (account: Account) => number | undefined,
   ): Promise<number | undefined> {
     const { scheduler, draw } = this.#world;
-    const invoked = scheduler.now;
     return new Promise((resolve) => {
       scheduler.at(scheduler.now + draw.between(1, 30), () => {
         const reply = at(this.#account(resource));
         const returned = scheduler.now + draw.between(1, 30);
-        this.accesses.push({ resource, holder: process.name, access, invoked, returned, ...reply });
-        scheduler.at(returned, () => process.deliver(() => resolve(reply.value)));
+        scheduler.at(returned, () => process.deliver(() => resolve(reply)));
       });
     });
   }

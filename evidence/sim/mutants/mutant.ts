@@ -28,7 +28,7 @@ export function patch(place: string, find: string, replace: string): Patch {
   return { file: file!, within, find, replace };
 }
 
-/** Two holders at once, by their clocks or by their histories; or one that a quorum no longer keeps the others from. */
+/** Two holders at once, or one that a quorum no longer keeps the others from. */
 export const twoHolders: readonly Invariant[] = [
   "mutual exclusion",
   "what is held stands",
@@ -36,7 +36,6 @@ export const twoHolders: readonly Invariant[] = [
   "permits within the limit",
   "one run per interval",
   "one run per tick",
-  "linearizable",
 ];
 
 /** Whether a simulation of this theme uses the code that the mutant changes. */

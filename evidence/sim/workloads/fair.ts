@@ -1,6 +1,5 @@
 import { FairLock } from "../../../src/sync/index.ts";
-import { lockModel } from "../../linearizability/models.ts";
-import { checkPermits } from "../checks/histories.ts";
+import { checkFences } from "../checks/fences.ts";
 import type { Draw } from "../draw.ts";
 import type { Process } from "../world/process.ts";
 import { goodNetwork } from "../world/world.ts";
@@ -85,7 +84,7 @@ export class FairWorkload extends HoldWorkload {
   checkAtEnd(): void {
     this.#checkOrder();
     this.#checkIdle();
-    checkPermits(this.shared.world, this.holds.all, lockModel);
+    checkFences(this.shared.world, this.holds.all);
   }
 
   #loseReplies(): void {

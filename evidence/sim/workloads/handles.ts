@@ -238,9 +238,6 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
   world.count(said === undefined ? "release: unavailable" : said ? "released" : "release: gone");
   if (said === undefined) return;
   checkRelease(actor, hold.nonce, said, again);
-  if (again) return;
-  hold.releaseReturned = world.now;
-  hold.released = said;
 }
 
 /**

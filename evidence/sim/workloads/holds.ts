@@ -1,6 +1,5 @@
 import { type Permit, ReadWriteLock, ReentrantLock, Semaphore } from "../../../src/sync/index.ts";
-import { lockModel, semaphoreModel } from "../../linearizability/models.ts";
-import { checkPermits } from "../checks/histories.ts";
+import { checkFences } from "../checks/fences.ts";
 import type { Hold } from "../checks/holds.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
@@ -176,10 +175,7 @@ export class SemaphoreWorkload extends HoldWorkload<Permit> {
   }
 
   checkAtEnd(): void {
-    const { world } = this.shared;
-    checkPermits(world, this.holds.all, lockModel);
-    const usual = this.#issued.filter(({ limit }) => limit === this.#limit).map(({ hold }) => hold);
-    checkPermits(world, usual, semaphoreModel(this.#limit), this.name);
+    checkFences(this.shared.world, this.holds.all);
   }
 
   /** Records a permit, and checks its slot and the permits that are valid beside it. */

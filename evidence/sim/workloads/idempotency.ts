@@ -208,7 +208,6 @@ class Run {
       failure: this.#failure,
       signal: options.signal,
     });
-    if (this.#locks) this.#locks.releaseReturned = this.#world.now;
     if (this.#token) this.#checkRequests(this.#token);
     if ("value" in outcome) this.#checkOutcome(outcome.value);
     else this.#checkError(outcome.error);

@@ -111,7 +111,6 @@ async function performUsing(actor: Actor): Promise<void> {
   const { hold } = run;
   hasWaited();
   if (hold) {
-    hold.releaseReturned = world.now;
     checkExtensionRate(actor, hold, 0, options);
   } else if ("error" in outcome)
     checkRefusal(actor, keyOf("lock", resources[0]!), times.invoked, outcome.error);

@@ -194,8 +194,6 @@ const needs = {
    * single execution: a repetition may acquire again what was freed.
    */
   "an operator frees it": [],
-  /** Histories of locks, permits and fenced cells are linearizable. */
-  linearizable: [...exclusive, "kept memory"],
 } as const satisfies Record<string, readonly Assumption[]>;
 
 export type Invariant = keyof typeof needs;
