@@ -61,6 +61,16 @@ describe("records as text", () => {
   });
 });
 
+test("no truncation of a record is another record: only a result may be cut", () => {
+  const unstored = recordText({ state: "complete", ...run, at: 2, unstored: "too-large" });
+  for (const whole of [pending(), pending({ fingerprint: "ab" }), unstored]) {
+    for (let length = 0; length < whole.length; length += 1) {
+      const cut = parseRecord(whole.slice(0, length));
+      expect(cut === undefined || cut.fingerprint === "a", whole.slice(0, length)).toBe(true);
+    }
+  }
+});
+
 test("only a record with a result, or the reason why there is none, is complete", () => {
   const texts = [complete(), "N1 t 1 - too-large", pending(), "C1 t 1 -", "hello", ""];
   expect(texts.map(isComplete)).toEqual([true, true, false, false, false, false]);

@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { handoff, resume } from "../../src/handoff/index.ts";
+import { Idempotency } from "../../src/idempotency/index.ts";
+import { type Lock, Redlock } from "../../src/index.ts";
+import { forceRelease, inspect } from "../../src/inspect/index.ts";
+import { rejection } from "../../test/support/outcomes.ts";
+import { seeded } from "../../test/support/seeded.ts";
+import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
+import { type Lie, lies } from "./lies.ts";
+import { expectNoSecret, expectTyped } from "./messages.ts";
+import { openNetwork } from "./network.ts";
+
+// Endpoints that answer anything but the truth. If a quorum of them does, nothing is granted; if one of three does, nothing else
+// happens than without it.
+
+const native = globalThis.fetch;
+afterAll(() => {
+  globalThis.fetch = native;
+});
+
+const dialect = fc.constantFrom("upstash", "redis-8.4", "redis");
+/** One endpoint or three, with fences or without, one resource or two. */
+const options = fc.record({ fencing: fc.boolean(), several: fc.boolean(), dialect });
+
+interface Given {
+  readonly fencing: boolean;
+  readonly several: boolean;
+  readonly dialect: "upstash" | "redis-8.4" | "redis";
+}
+
+/** Clients of a network, what they emit, and calls of which each must have a certain outcome. */
+function open(count: number, { fencing, several, dialect: spoken }: Given) {
+  const network = openNetwork(count, spoken);
+  const { runtime, endpoints, secrets } = network;
+  const emitted: unknown[] = [];
+  const onEvent = (event: unknown) => void emitted.push(event);
+  const redlock = new Redlock({
+    endpoints,
+    runtime,
+    fencing,
+    wait: 0,
+    ttl: 600_000,
+    timeout: 1_000,
+    onEvent,
+  });
+  const idempotency = new Idempotency(redlock, { wait: 0, lease: 10_000, timeout: 1_000, onEvent });
+  const resources = several ? ["a", "b"] : "a";
+  const resultOf = <Value>(call: () => Promise<Value>) => runtime.settle(call());
+  const errorOf = async (call: () => Promise<unknown>, ...codes: string[]) => {
+    const error = await resultOf(() => rejection(call()));
+    expectTyped(error, ...codes);
+    emitted.push(error);
+  };
+  const close = async () => {
+    await runtime.advance(60_000);
+    expectNoSecret(emitted, secrets);
+  };
+  return { network, redlock, idempotency, resources, resultOf, errorOf, close };
+}
+
+async function believeNoQuorum(given: Given, told: readonly (readonly Lie[])[]): Promise<void> {
+  const { network, redlock, resources, resultOf, errorOf, close } = open(told.length, given);
+  const lock: Lock = await resultOf(() => redlock.acquire(resources));
+  const passed = await resultOf(() => redlock.acquire("c"));
+  const message = await resultOf(() => handoff(passed));
+  // Of three, one tells the truth.
+  network.liars = told.length === 3 ? [told[0], told[1], undefined] : told;
+  let runs = 0;
+  await errorOf(() => redlock.acquire(given.several ? ["d", "e"] : "d"), "NO_QUORUM");
+  await errorOf(() => redlock.tryAcquire("d"), "NO_QUORUM");
+  await errorOf(() => redlock.using("d", () => ++runs), "NO_QUORUM");
+  await errorOf(() => lock.extend(), "NO_QUORUM");
+  await errorOf(() => lock.verify(), "NO_QUORUM");
+  await errorOf(() => resume(redlock, message), "NO_QUORUM");
+  await errorOf(() => inspect(redlock, "a"), "NO_QUORUM");
+  await errorOf(() => forceRelease(redlock, "a"), "NO_QUORUM");
+  expect(runs).toBe(0);
+  expect(await resultOf(() => lock.release())).toBe(undefined);
+  await close();
+}
+
+async function ignoreOne(given: Given, told: readonly Lie[]): Promise<void> {
+  const { network, redlock, idempotency, resources, resultOf, errorOf, close } = open(3, given);
+  network.liars = [told];
+  const lock = await resultOf(() => redlock.acquire(resources));
+  expect(await resultOf(() => redlock.tryAcquire("a"))).toBe(null);
+  await resultOf(() => lock.extend());
+  expect(await resultOf(() => lock.verify())).toBe(true);
+  expect(await resultOf(() => inspect(redlock, "a"))).toMatchObject({ held: true });
+  expect(await resultOf(() => lock.release())).toBe(true);
+  const next = await resultOf(() => redlock.acquire(resources));
+  if (given.fencing) expect(next.fence).toBeGreaterThan(lock.fence!);
+  const message = await resultOf(() => handoff(next));
+  const resumed = await resultOf(() => resume(redlock, message));
+  await errorOf(() => resume(redlock, message), "LOCK_LOST");
+  expect(await resultOf(() => forceRelease(redlock, "a"))).toBe(true);
+  expect(await resultOf(() => resumed.verify())).toBe(false);
+  const run = (value: number) => resultOf(() => idempotency.run("key", () => value));
+  expect(await run(1)).toEqual({ status: "executed", value: 1 });
+  expect(await run(2)).toEqual({ status: "replayed", value: 1 });
+  await close();
+}
+
+describe("endpoints that answer anything", () => {
+  forbidUnhandledRejections();
+
+  test("are no quorum: nothing is granted, extended or freed", async () => {
+    const told = fc.oneof(fc.tuple(lies), fc.tuple(lies, lies, lies));
+    await fc.assert(fc.asyncProperty(options, told, believeNoQuorum), seeded(40));
+  });
+
+  test("change nothing where the others are a quorum", async () => {
+    await fc.assert(fc.asyncProperty(options, lies, ignoreOne), seeded(40));
+  });
+});
