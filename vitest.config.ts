@@ -53,6 +53,9 @@ export const long = [
   "local/test/{rest/forgotten,cli/process}.test.ts",
   "evidence/twins/*.test.ts",
   "evidence/sim/mutants/mutants.test.ts",
+  // What is built and run as users do: the examples, the example Worker, and the library in workerd.
+  "test/{examples,worker}/*.test.ts",
+  "evidence/runtimes/workerd.test.ts",
 ];
 
 /** What `npm test` and `npm run test:long` have in common. */

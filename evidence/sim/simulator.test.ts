@@ -8,7 +8,7 @@ import { checkedName } from "./world/world.ts";
 
 // A fixed set of seeds of `node evidence/sim.mjs`. simulator.long.test.ts and simulator.full.test.ts simulate more.
 
-const last = 80;
+const last = 40;
 
 test(`seeds 1 to ${last}: every invariant holds, and what is expected occurs`, {
   timeout: 120_000,
