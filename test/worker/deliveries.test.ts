@@ -121,6 +121,35 @@ it("different deliveries about one entity act one after the other, each under a 
   expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b));
 });
 
+it("a delivery whose effect cannot be written is answered 500, and acts when it is sent again", async () => {
+  await stand.query(
+    "CREATE TRIGGER broken BEFORE INSERT ON effects BEGIN SELECT RAISE(ABORT, 'the database is broken'); END",
+  );
+  const delivery = await stand.github("issues");
+  const failed = await stand.send(delivery);
+  expect([failed.status, failed.headers.get("content-type")]).toEqual([500, "application/problem+json"]);
+  expect(await failed.text()).not.toContain("is broken");
+  expect(await stand.effects(delivery)).toEqual([]);
+  const reason = "The event could not be handled: send it again";
+  expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "retry", status: 500, reason }]);
+  await stand.query("DROP TRIGGER broken");
+  await sendUntilSuccess(stand, delivery);
+  expect(await stand.effects(delivery)).toHaveLength(1);
+});
+
+it("a write under a stale fence changes nothing, and the sender is asked to try again", async () => {
+  const entity = "standard-webhooks:inv_stale";
+  await stand.query("INSERT INTO entities VALUES (?1, 7, 9007199254740991)", entity);
+  await stand.query("INSERT INTO redlock_fences (entity, fence) VALUES (?1, 9007199254740991)", entity);
+  const delivery = stand.standard("inv_stale");
+  const response = await stand.send(delivery);
+  expect(response.status).toBe(503);
+  expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect(await stand.effects(delivery)).toEqual([]);
+  const find = "SELECT events FROM entities WHERE entity = ?1";
+  expect(await stand.query(find, entity)).toEqual([{ events: 7 }]);
+});
+
 it("refused deliveries are only sampled in the journal, under no key", async () => {
   const delivery = await stand.github("watch");
   await Promise.all(Array.from({ length: 130 }, () => stand.send(forged(delivery))));
