@@ -73,6 +73,11 @@ describe("one good signature is enough", () => {
   ])("%s", async (signature) => {
     expect(await send({ signature })).toEqual(accepted);
   });
+
+  it("but not one behind 16 others", async () => {
+    const signature = [...Array<string>(16).fill(wrong), v1(content)].join(" ");
+    expect(await send({ signature })).toBe("malformed-header");
+  });
 });
 
 describe("the schemes v1 and v1a", () => {
