@@ -7,12 +7,15 @@ export interface Actor {
   readonly says: string;
   /** Whether something goes on in it, so that the picture grows. */
   readonly isBusy: boolean;
-  readonly actions: readonly Action[];
+  readonly slots: readonly Slot[];
 }
 
-/** What a process can do. */
-export interface Action {
+/** Something that the reader can do to a part of the world. */
+export interface Deed {
   readonly label: string;
   isPossible(): boolean;
   act(): unknown;
 }
+
+/** Deeds that have one button: it shows the first one that is possible. */
+export type Slot = readonly Deed[];

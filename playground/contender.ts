@@ -1,5 +1,5 @@
 import type { Lock, Redlock } from "../src/index.ts";
-import type { Action, Actor } from "./actor.ts";
+import type { Actor, Deed, Slot } from "./actor.ts";
 import type { Client } from "./client.ts";
 import { Ledger } from "./ledger.ts";
 import type { World } from "./world.ts";
@@ -45,15 +45,17 @@ export class Contender implements Actor {
     this.#redlock = client.redlock((event) => client.note(event));
   }
 
-  readonly actions: readonly Action[] = [
-    this.#action("Acquire", ["idle", "lost"], () => this.acquire()),
-    this.#action("Give up", ["waiting"], () => this.giveUp()),
-    this.#action("Write", ["holding", "lost"], () => this.write(`${this.client.name}'s line`)),
-    this.#action("Extend", ["holding"], () => this.extend().catch(() => undefined)),
-    this.#action("Release", ["holding", "lost"], () => this.release()),
+  readonly slots: readonly Slot[] = [
+    [
+      this.#deed("Acquire", ["idle", "lost"], () => this.acquire()),
+      this.#deed("Give up", ["waiting"], () => this.giveUp()),
+    ],
+    [this.#deed("Write", ["holding", "lost"], () => this.write(`${this.client.name}'s line`))],
+    [this.#deed("Extend", ["holding"], () => this.extend().catch(() => undefined))],
+    [this.#deed("Release", ["holding", "lost"], () => this.release())],
   ];
 
-  #action(label: string, states: readonly State[], act: () => unknown): Action {
+  #deed(label: string, states: readonly State[], act: () => unknown): Deed {
     return { label, isPossible: () => !this.client.isFrozen && states.includes(this.#state), act };
   }
 
@@ -92,6 +94,8 @@ export class Contender implements Actor {
       this.#hold = hold;
       this.#state = "holding";
       this.client.holds(resource, hold);
+      for (const other of this.#race.actors)
+        if (other !== this) other.client.whenRunning(() => this.#compare(other));
       hold.signal.addEventListener("abort", () => {
         if (this.#hold === hold && this.#state === "holding") this.#state = "lost";
       });
@@ -100,6 +104,13 @@ export class Contender implements Actor {
       this.#state = "idle";
       return false;
     }
+  }
+
+  /** Two processes must not hold the lock at once, if both of them run. */
+  #compare(other: Contender): void {
+    const isBroken = [this, other].every((each) => each.remaining() > 0 && !each.client.isFrozen);
+    const detail = `${this.client.name} and ${other.client.name} hold ${resource}`;
+    if (isBroken) this.client.record({ phase: "violated", name: "TWO HOLDERS", detail });
   }
 
   /** Ends the waiting. */

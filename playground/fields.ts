@@ -16,10 +16,8 @@ export function slider(
   const text = element("span");
   const input = element("input", { type: "range", min: String(least), max: String(most) });
   const say = () => setText(text, `${label}: ${input.value} ${unit}`);
-  input.addEventListener("input", () => {
-    say();
-    choose(Number(input.value));
-  });
+  input.addEventListener("input", say);
+  input.addEventListener("change", () => choose(Number(input.value)));
   return {
     element: element("label", {}, text, input),
     show: (value) => {

@@ -7,11 +7,15 @@ import {
   shapesOf,
   type Timeline,
   type TimelineEvent,
+  toSvg,
   viewOf,
 } from "./picture/index.ts";
 
 /** ms of a world that are shown at most: the latest. */
 const latest = 12_000;
+
+/** px: in less width, a picture is to be so low that it stays in sight of all below it. */
+const narrow = 500;
 
 /** A picture in the page that grows with what happens. */
 export class LivePicture {
@@ -21,17 +25,33 @@ export class LivePicture {
   readonly #until: number;
   readonly #resized = new ResizeObserver(() => this.#draw());
   #events: readonly TimelineEvent[] = [];
+  readonly #lanes: ReadonlyMap<string, HTMLElement>;
   #now = 0;
 
-  /** @param until the time for which there is room from the beginning: the picture fills up to it */
-  constructor(element: HTMLElement, timeline: Timeline, until: number) {
+  /**
+   * @param picture `until`: the time for which there is room from the beginning, up to which the picture fills; `lanes`: what
+   * stands on the names of lanes
+   */
+  constructor(
+    { picture, legend }: { readonly picture: HTMLElement; readonly legend: HTMLElement },
+    timeline: Timeline,
+    { until, lanes }: { readonly until: number; readonly lanes: ReadonlyMap<string, HTMLElement> },
+  ) {
     this.#timeline = timeline;
     this.#until = until;
+    this.#lanes = lanes;
     this.#svg = newSvg(timeline.title);
     const style = document.createElement("style");
     style.textContent = pictureCss;
-    element.replaceChildren(style, this.#svg, this.#legend);
-    this.#resized.observe(element);
+    picture.replaceChildren(style, this.#svg, ...lanes.values());
+    legend.replaceChildren(this.#legend);
+    this.#resized.observe(picture);
+  }
+
+  /** What is shown, as a file. */
+  toFile(title: string): Blob {
+    const timeline = { ...this.#timeline, events: this.#events, from: 0, to: this.#now };
+    return new Blob([toSvg([timeline], { title })], { type: "image/svg+xml" });
   }
 
   /** Appends what has happened until `now`, in ms of the world. */
@@ -49,8 +69,13 @@ export class LivePicture {
     const shapes = shapesOf({ ...this.#timeline, events: this.#events, from: 0, to: this.#now });
     const width = Math.max(280, Math.floor(this.#svg.parentElement!.clientWidth));
     const view = viewOf(Math.max(0, this.#now - latest), Math.max(this.#now, this.#until));
-    const frame = frameOf(shapes, { ...view, width, above: 6 });
+    const frame = frameOf(shapes, { ...view, width, above: 6, isPlain: width < narrow });
     show(this.#svg, { width, height: frame.height, markup: hatch + drawPicture(shapes, frame) });
+    for (const { name, top, bottom } of frame.lanes) {
+      const style = this.#lanes.get(name)?.style;
+      if (style)
+        [style.top, style.height, style.width] = [`${top}px`, `${bottom - top}px`, `${frame.left - 14}px`];
+    }
     show(this.#legend, { width, ...drawLegend([shapes], width) });
   }
 }

@@ -1,6 +1,7 @@
 import { Page } from "./page.ts";
 
-const page = new Page(document.querySelector<HTMLElement>("#page")!);
+const [root, challenge] = ["#page", "#challenge"].map((place) => document.querySelector(place)!);
+const page = new Page(root!, challenge!);
 // For tests: what the page says is compared with what the endpoints hold.
 Object.assign(globalThis, { playground: page });
 void page.run();

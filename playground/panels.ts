@@ -1,5 +1,6 @@
-import type { Actor } from "./actor.ts";
+import type { Slot } from "./actor.ts";
 import { button, element, setText } from "./dom.ts";
+import type { Part } from "./parts.ts";
 import type { Stage } from "./scenes/index.ts";
 
 /** A part of the page, and how to bring it up to date. */
@@ -8,85 +9,57 @@ export interface Panel {
   update(): void;
 }
 
-/** One card per process: what it does, and what can be done to it. */
-export function clientsPanel(stage: Stage): Panel {
-  return cardsOf(stage.actors.map((actor) => clientCard(actor)));
-}
+/** Does a deed to a part of the world. */
+export type Do = (part: string, deed: string) => void;
 
-function cardsOf(cards: readonly Panel[]): Panel {
-  return {
-    element: element("div", { className: "cards" }, ...cards.map((card) => card.element)),
-    update() {
-      for (const card of cards) card.update();
-    },
-  };
-}
-
-function clientCard(actor: Actor): Panel {
-  const { client, actions } = actor;
-  const state = element("p", { className: "state" });
-  const buttons = actions.map(({ label, act }) => button(label, () => void act()));
-  const freeze = button("Freeze", () => (client.isFrozen ? client.thaw() : client.freeze()), {
-    title: "Stop the process, as a platform does; its monotonic clock stands still",
-  });
-  return {
-    element: element(
-      "section",
-      { className: "card", "data-client": client.name },
-      element("h4", {}, `${client.name} `),
-      state,
-      element("div", { className: "buttons" }, ...buttons, freeze),
-    ),
-    update() {
-      setText(state, actor.says);
-      setText(freeze, client.isFrozen ? "Wake up" : "Freeze");
-      for (const [index, action] of actions.entries()) buttons[index]!.disabled = !action.isPossible();
-    },
-  };
-}
-
-/** One card per endpoint: what it holds, and what can be done to it. */
-export function endpointsPanel(stage: Stage): Panel {
-  const { world } = stage;
-  const cards = world.endpoints.map((endpoint): Panel => {
+/** One card per part: what it does, and what can be done to it. */
+export function cardsOf(parts: readonly Part[], act: Do): Panel {
+  const cards = parts.map(({ name, says, slots }) => {
     const state = element("p", { className: "state" });
-    const kill = button("Kill", () => world.kill(endpoint));
-    const start = button("Start", () => world.start(endpoint, "kept"));
-    const empty = button("Start empty", () => world.start(endpoint, "lost"), { title: "Its data is lost" });
-    const jump = button("Clock +5 s", () => world.jump(endpoint, 5_000));
-    const cuts = world.clients.map(({ name }) => cutSwitch(stage, name, endpoint.name));
-    return {
-      element: element(
-        "section",
-        { className: "card", "data-endpoint": endpoint.name },
-        element("h4", {}, `${endpoint.name} `),
-        state,
-        element("div", { className: "buttons faults" }, kill, start, empty, jump),
-        element("div", { className: "cuts" }, "Reached by: ", ...cuts.map((cut) => cut.element)),
-      ),
-      update() {
-        const isKilled = world.killed.has(endpoint.name);
-        const held = [...world.stored(endpoint).values()].filter(({ until }) => until > world.time.elapsed);
-        const what = held.map(({ label, holder }) => `${label}: ${holder}`).join(", ") || "holds nothing";
-        setText(state, isKilled ? "killed" : what);
-        kill.disabled = isKilled;
-        start.disabled = empty.disabled = !isKilled;
-        for (const cut of cuts) cut.update();
-      },
-    };
-  });
-  return cardsOf(cards);
-}
-
-function cutSwitch({ world }: Stage, client: string, endpoint: string): Panel {
-  const input = element("input", {
-    type: "checkbox",
-    onchange: () => world.setCut(client, endpoint, !input.checked),
+    const buttons = slots.map((slot) => slotButton(name, slot, act));
+    const row = element("div", { className: "buttons" }, ...buttons.map((each) => each.element));
+    const card = element(
+      "section",
+      { className: "card", "data-part": name },
+      element("h4", {}, `${name} `),
+      state,
+      row,
+    );
+    return { card, state, says, buttons };
   });
   return {
-    element: element("label", {}, input, client),
+    element: element("div", { className: "cards" }, ...cards.map(({ card }) => card)),
     update() {
-      input.checked = !world.isCut(client, endpoint);
+      for (const { state, says, buttons } of cards) {
+        setText(state, says());
+        for (const each of buttons) each.update();
+      }
+    },
+  };
+}
+
+/** The button for what is done to a part most often. It stands on the part's lane of the picture. */
+export function laneButton({ name, lane }: Part, act: Do): Panel {
+  const { element: made, update } = slotButton(name, lane, act);
+  made.className = "lane";
+  return {
+    element: made,
+    update() {
+      update();
+      made.ariaLabel = `${made.textContent} ${name}`;
+    },
+  };
+}
+
+function slotButton(part: string, slot: Slot, act: Do): Panel {
+  const current = () => slot.find((deed) => deed.isPossible());
+  const made = button("", () => act(part, current()?.label ?? ""));
+  return {
+    element: made,
+    update() {
+      const deed = current();
+      setText(made, (deed ?? slot[0]!).label);
+      made.disabled = deed === undefined;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { Idempotency } from "../src/idempotency/index.ts";
-import type { Action, Actor } from "./actor.ts";
+import type { Actor, Slot } from "./actor.ts";
 import type { Bank } from "./bank.ts";
 import type { Client } from "./client.ts";
 import { event } from "./names.ts";
@@ -36,8 +36,8 @@ export class Receiver implements Actor {
     return this.#open > 0;
   }
 
-  readonly actions: readonly Action[] = [
-    { label: "Deliver", isPossible: () => !this.client.isFrozen, act: () => this.receive() },
+  readonly slots: readonly Slot[] = [
+    [{ label: "Deliver", isPossible: () => !this.client.isFrozen, act: () => this.receive() }],
   ];
 
   /** The event is delivered to it. */

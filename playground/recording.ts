@@ -1,3 +1,4 @@
+import { usualSeed } from "./address.ts";
 import type { TimelineEvent } from "./picture/timeline.ts";
 import { type Scene, type Stage, stageOf } from "./scenes/index.ts";
 import { type Step, stepsOf } from "./steps.ts";
@@ -12,15 +13,10 @@ export interface Recording {
   readonly stage: Stage;
 }
 
-/** The world of an act: always the same, so that a link shows everybody the same. */
-export function usualStage(scene: Scene, act: number, onEvent: (event: TimelineEvent) => void): Stage {
-  return stageOf(scene, act, { network: { latency: 40, loss: 0 }, seed: 3, onEvent });
-}
-
 /** Plays an act in one go. */
-export async function record(scene: Scene, act: number): Promise<Recording> {
+export async function record(scene: Scene, act: number, seed: number = usualSeed): Promise<Recording> {
   const events: TimelineEvent[] = [];
-  const stage = usualStage(scene, act, (event) => events.push(event));
+  const stage = stageOf(scene, { act, seed }, (event) => events.push(event));
   const { time } = stage.world;
   await time.settle(stage.play());
   // What nobody waits for comes to its end, too.

@@ -8,9 +8,15 @@ import { fileURLToPath } from "node:url";
 import { readArguments } from "./arguments.mjs";
 import { bundle } from "./bundle.mjs";
 import { project } from "./load.mjs";
+import { repositoryAddress } from "./whole-links.mjs";
 
-/** The page, as one HTML document. */
-export async function playgroundHtml() {
+/**
+ * The page, as one HTML document.
+ *
+ * @param {(path: string) => string} [addressOf] where a page of the docs can be read, by its path in the repository. Default: in
+ * the repository, or on npm while package.json has none.
+ */
+export async function playgroundHtml(addressOf = published) {
   const folder = join(project, "playground");
   const bundled = await bundle("playground/main.ts", { minify: true });
   const [html, styles] = await Promise.all(
@@ -18,7 +24,13 @@ export async function playgroundHtml() {
   );
   // In a script, only this text would end it.
   const script = bundled.replaceAll("</script", "<\\/script");
-  return html.replace("/* styles */", () => styles).replace("/* script */", () => script);
+  const linked = html.replace(/href="([^"]+\.md)"/g, (_, path) => `href="${addressOf(path)}"`);
+  return linked.replace("/* styles */", () => styles).replace("/* script */", () => script);
+}
+
+function published(path) {
+  const repository = repositoryAddress();
+  return repository ? `${repository}/blob/main/${path}` : "https://www.npmjs.com/package/redlock-edge";
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

@@ -48,6 +48,8 @@ export interface View {
   readonly above?: number;
   /** Whether times and captions are left out. Default false. */
   readonly isPlain?: boolean;
+  /** Rows for bars that each lane has at least: room for those that may come. Default 1. */
+  readonly rows?: number;
 }
 
 export const barHeight = 17;
@@ -70,15 +72,15 @@ export function viewOf(from: number, to: number): { readonly from: number; reado
 
 /** Places all lanes. */
 export function frameOf(shapes: Shapes, view: View): Frame {
-  const { isPlain = false } = view;
+  const { isPlain = false, rows = 1 } = view;
   const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 46);
   // Beside the lanes, where no line crosses them.
   const left = Math.min(190, 0.33 * view.width, Math.max(92, ...names));
   const right = view.width - 12;
-  const rows = rowsAbove(shapes);
+  const rowsOf = rowsAbove(shapes);
   const flagTop = view.above ?? 0;
-  const faultTop = flagTop + rows.flags * flagRowHeight;
-  const top = faultTop + rows.faults * faultRowHeight;
+  const faultTop = flagTop + rowsOf.flags * flagRowHeight;
+  const top = faultTop + rowsOf.faults * faultRowHeight;
   const captions: { text: string; y: number }[] = [];
   let y = top;
   const lanes = shapes.lanes.map((lane, at) => {
@@ -89,7 +91,7 @@ export function frameOf(shapes: Shapes, view: View): Frame {
         y += captionHeight;
       }
     }
-    const placed = placeLane(lane, y, isPlain ? 0 : 1);
+    const placed = placeLane(lane, y, rows);
     y = placed.bottom + laneGap;
     return placed;
   });
@@ -103,7 +105,7 @@ export function frameOf(shapes: Shapes, view: View): Frame {
     left,
     right,
     flagTop,
-    flagRows: rows.flags,
+    flagRows: rowsOf.flags,
     faultTop,
     top,
     bottom: y,
@@ -122,7 +124,6 @@ function rowsAbove({ verdicts, faults }: Shapes): { flags: number; faults: numbe
   return { flags: Math.min(3, verdicts.length), faults: Math.max(0, ...rows) };
 }
 
-/** @param least rows for bars: room for those that may come */
 function placeLane(lane: Lane, top: number, least: number): PlacedLane {
   const bars = Math.max(least, lane.rows) * barPitch;
   const faults = lane.faultRows * faultRowHeight;
@@ -136,7 +137,7 @@ function placeLane(lane: Lane, top: number, least: number): PlacedLane {
   const axis = top + 8;
   const barTop = axis + 7;
   const faultTop = barTop + bars;
-  const bottom = faultTop + faults + 4;
+  const bottom = faultTop + faults + 5;
   return { ...lane, top, bottom, axis, barTop, faultTop, nameAt: (top + bottom) / 2 };
 }
 

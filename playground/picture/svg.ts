@@ -46,7 +46,7 @@ export function toSvg(timelines: readonly Timeline[], sheet: Sheet = {}): string
     if (!isOne) markup += text(12, y + 16, shapes.title, "heading");
     // Beside the title is room for flags.
     const above = isOne || shapes.verdicts.length > 0 ? 0 : 25;
-    const frame = frameOf(shapes, { ...view, width, above, isPlain });
+    const frame = frameOf(shapes, { ...view, width, above, isPlain, rows: isPlain ? 0 : 1 });
     markup += `<g transform="translate(0 ${y})">${drawPicture(shapes, frame, `${at}`)}</g>`;
     y += frame.height + (isOne ? 0 : 12);
   }

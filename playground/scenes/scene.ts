@@ -1,7 +1,7 @@
 import type { Actor } from "../actor.ts";
 import type { TimelineEvent } from "../picture/timeline.ts";
 import type { Caption } from "../steps.ts";
-import { type Cast, type Network, World } from "../world.ts";
+import { type Cast, World } from "../world.ts";
 
 /** A scene that plays by itself. */
 export interface Scene extends Cast {
@@ -41,20 +41,18 @@ export interface Stage extends Play {
   readonly scene: Scene;
   /** The number of the act, from 0. */
   readonly act: number;
+  readonly seed: number;
 }
 
-/** A scene's world before it begins. */
+/** A scene's world before it begins: always the same for a seed, so that a link shows everybody the same. */
 export function stageOf(
   scene: Scene,
-  act: number,
-  given: {
-    readonly network: Network;
-    readonly seed: number;
-    readonly onEvent: (event: TimelineEvent) => void;
-  },
+  { act, seed }: Pick<Stage, "act" | "seed">,
+  onEvent: (event: TimelineEvent) => void,
 ): Stage {
-  const world = new World({ ...scene, ...scene.acts[act] }, given);
-  return { world, scene, act, ...scene.begin(world, scene.acts[act]!) };
+  const network = { latency: 40, loss: 0 };
+  const world = new World({ ...scene, ...scene.acts[act] }, { network, seed, onEvent });
+  return { world, scene, act, seed, ...scene.begin(world, scene.acts[act]!) };
 }
 
 /** Times of the scenes' world, as a reader wants them. */

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { usualSeed } from "../../playground/address.ts";
 import type { TimelineEvent } from "../../playground/picture/timeline.ts";
-import { type Recording, record, usualStage } from "../../playground/recording.ts";
+import { type Recording, record } from "../../playground/recording.ts";
+import { Replay } from "../../playground/replay.ts";
 import { type Scene, scenes } from "../../playground/scenes/index.ts";
 
 // The playground's scenes, without its page: what they are to show happens, and their captions say what does.
@@ -23,11 +25,10 @@ const acts = scenes.flatMap((scene) => scene.acts.map((_, act) => [scene.id, act
 test.each(acts)("%s, act %i, happens as it was recorded, however its time passes", async (_, act, scene) => {
   const { events, end } = await record(scene, act);
   const again: TimelineEvent[] = [];
-  const stage = usualStage(scene, act, (event) => again.push(event));
-  void stage.play();
-  const { time } = stage.world;
+  const replay = new Replay(scene, { act, seed: usualSeed, clicks: [] }, (event) => again.push(event));
+  void replay.stage.play();
   // The frames of a display.
-  while (time.elapsed < end) await time.advance(17);
+  while (replay.elapsed < end) await replay.advance(replay.elapsed + 17);
   // Calls are numbered in the process.
   const shown = (all: readonly TimelineEvent[]) => all.map(({ call, ...event }) => event);
   expect(shown(again)).toEqual(shown(events));
