@@ -3,3 +3,9 @@ export const epoch = 1_000;
 
 /** The id of the event that is delivered twice. */
 export const event = "evt_1";
+
+/** The conversation whose messages are answered one after another. */
+export const thread = "thread:7";
+
+/** The key of its list of messages, if that is kept by hand: a sorted set, because the endpoints have no lists. */
+export const listKey: string = `${thread}:list`;

@@ -1,6 +1,6 @@
 import type { MemoryEndpoint } from "../local/src/memory/index.ts";
 import { keyOf, parseKey, parseValue, type StoredKey } from "../src/inspect/stored-key.ts";
-import { epoch, event } from "./names.ts";
+import { epoch, event, listKey } from "./names.ts";
 
 /** One value at one endpoint. */
 export interface Stored {
@@ -13,25 +13,38 @@ export interface Stored {
   readonly fence: number | undefined;
 }
 
-/** What says who holds something at an endpoint, or has done it: without counters and tombstones. */
+/** What says who holds something at an endpoint, what is done, and what waits: without counters and tombstones. */
 export function storedAt(
   { engine, clockOffset }: MemoryEndpoint,
   ownerOf: (value: string) => string,
 ): Map<string, Stored> {
   const found = new Map<string, Stored>();
   const offset = typeof clockOffset === "number" ? clockOffset : 0;
-  for (const name of engine.execute(["KEYS", "*"]) as string[]) {
+  // The turn of a mailbox comes before its messages.
+  for (const name of (engine.execute(["KEYS", "*"]) as string[]).sort().reverse()) {
     const key = parseKey(name);
-    const label = key && labelOf(key, () => String(engine.execute(["GET", name])));
-    if (key === undefined || label === undefined) continue;
+    if (name === listKey || key?.kind === "mailbox-order") {
+      for (const member of engine.execute(["ZRANGE", name, 0, -1]) as string[]) {
+        const message = member.replace(/^i(?=message)/, "");
+        const [label = "", holder = ""] = message.split("/");
+        found.set(message, {
+          value: message,
+          label,
+          holder,
+          until: Number.POSITIVE_INFINITY,
+          fence: undefined,
+        });
+      }
+    }
+    const text = key && ["lock", "idem", "mailbox"].includes(key.kind) && engine.execute(["GET", name]);
+    if (!key || typeof text !== "string") continue;
     const { prefix, resource } = key;
-    const value = String(engine.execute(["GET", name]));
     const expires = Number(engine.execute(["PEXPIRETIME", name]));
     const fence = engine.execute(["GET", keyOf(prefix, "fence", resource)]);
     found.set(name, {
-      value,
-      label,
-      holder: ownerOf(value),
+      value: text,
+      label: labelOf(key, text),
+      holder: ownerOf(text),
       until: expires - offset - epoch,
       fence: fence === null ? undefined : Number(fence),
     });
@@ -39,10 +52,10 @@ export function storedAt(
   return found;
 }
 
-/** What the picture calls a value; undefined: it does not show it. */
-function labelOf(key: StoredKey, value: () => string): string | undefined {
+/** What the picture calls a value. */
+function labelOf(key: StoredKey, text: string): string {
+  if (key.kind === "mailbox") return "the turn";
   if (key.kind === "lock") return key.resource;
-  if (key.kind !== "idem") return undefined;
-  const record = parseValue(key, value());
+  const record = parseValue(key, text);
   return `${event} is ${record?.type === "record" && record.state === "complete" ? "done" : "running"}`;
 }

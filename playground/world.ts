@@ -3,6 +3,7 @@ import type { Command } from "../src/index.ts";
 import { tokensIn } from "../src/inspect/stored-key.ts";
 import { cellScript } from "../src/redis/cell.lua.ts";
 import { upstashFlag } from "../src/redis/script.ts";
+import { mailboxScript } from "../src/sync/internal/mailbox.lua.ts";
 import { Client } from "./client.ts";
 import type { Wire } from "./link.ts";
 import { epoch } from "./names.ts";
@@ -76,7 +77,9 @@ export class World implements Wire {
     for (const { name, engine } of this.endpoints) {
       this.#stored.set(name, new Map());
       // As after some time of use: else the first requests of a scene would only send the script.
-      engine.execute(["SCRIPT", "LOAD", upstashFlag + cellScript.source]);
+      for (const { source } of [cellScript, mailboxScript]) {
+        engine.execute(["SCRIPT", "LOAD", upstashFlag + source]);
+      }
     }
   }
 
@@ -173,7 +176,8 @@ export class World implements Wire {
     const found = this.killed.has(endpoint.name) ? known : storedAt(endpoint, (value) => this.ownerOf(value));
     for (const [key, stored] of found) {
       const before = known.get(key);
-      if (before?.value === stored.value && Math.abs(before.until - stored.until) < 2) continue;
+      const isSameTime = before?.until === stored.until || Math.abs((before?.until ?? 0) - stored.until) < 2;
+      if (before?.value === stored.value && isSameTime) continue;
       if (before && before.label !== stored.label) this.#remove(endpoint, before);
       known.set(key, stored);
       const { holder, until, label, fence } = stored;

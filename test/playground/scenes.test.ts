@@ -7,13 +7,15 @@ import { type Scene, scenes } from "../../playground/scenes/index.ts";
 
 // The playground's scenes, without its page: what they are to show happens, and their captions say what does.
 
-const [twice, lateWriter, evenSplit, expired] = scenes as [Scene, Scene, Scene, Scene];
+const [twice, lateWriter, mailbox, evenSplit, expired] = scenes as [Scene, Scene, Scene, Scene, Scene];
 
 test.each<[id: string, act: number, sentence: RegExp]>([
   ["twice", 0, /charged twice/],
   ["twice", 1, /charged once/],
   ["late-writer", 0, /overwrote/],
   ["late-writer", 1, /was refused/],
+  ["mailbox", 0, /is stuck/],
+  ["mailbox", 1, /are answered, in one turn/],
   ["expired-on-arrival", 0, /^Three endpoints granted it/],
 ])("%s, act %i, ends with a sentence", async (id, act, sentence) => {
   const scene = scenes.find((each) => each.id === id)!;
@@ -122,6 +124,64 @@ const claims: readonly Claims[] = [
           past.now({ phase: "upheld" }) &&
           past.all({ phase: "sent", endpoint: twice.storage }).length === 1,
       ],
+    ],
+  ],
+  [
+    mailbox,
+    0,
+    [
+      [/the lock of the conversation/, (past) => past.holders().Ann === 1 && past.now(stored)],
+      [/answers message 1/, (past) => past.now({ phase: "executed", endpoint: mailbox.storage })],
+      [
+        /is refused the lock/,
+        (past) => past.now({ phase: "executed", client: "Bob", operation: "acquire", outcome: "held" }),
+      ],
+      [
+        /It is empty/,
+        (past) =>
+          past.now({ phase: "executed", client: "Ann", operation: "look" }) &&
+          past.all({ ...stored, key: "message 2" }).length === 0,
+      ],
+      [/message 2 is on the list/, (past) => past.now({ ...stored, key: "message 2", holder: "Bob" })],
+      [
+        /between her last look and her release/,
+        (past) =>
+          past.now({ phase: "executed", client: "Ann", operation: "release" }) &&
+          past.now({ phase: "removed", key: "thread:7" }) &&
+          past.all({ ...stored, key: "message 2" }).length === 1,
+      ],
+      [
+        /message 2 waits/,
+        (past) =>
+          past.now({ phase: "violated" }) &&
+          past.all({ phase: "sent", endpoint: mailbox.storage }).length === 1,
+      ],
+    ],
+  ],
+  [
+    mailbox,
+    1,
+    [
+      [/the turn of the conversation/, (past) => past.now({ ...stored, key: "the turn", holder: "Ann" })],
+      [/answers message 1/, (past) => past.now({ phase: "executed", endpoint: mailbox.storage })],
+      [
+        /on their way when message 2 arrives/,
+        (past) =>
+          past.now({ ...stored, key: "message 2", holder: "Bob" }) &&
+          past.all({ phase: "sent", client: "Ann", operation: "close" }).length === 1 &&
+          past.all({ phase: "executed", client: "Ann", operation: "close" }).length === 0,
+      ],
+      [
+        /finds message 2/,
+        (past) =>
+          past.now({ phase: "executed", client: "Ann", operation: "close", outcome: "held" }) &&
+          past.all({ phase: "removed", key: "the turn" }).length === 0,
+      ],
+      [
+        /answers message 2/,
+        (past) => past.now({ phase: "executed", client: "Ann", operation: "answer message 2" }),
+      ],
+      [/ends the turn/, (past) => past.now({ phase: "removed", key: "the turn" })],
     ],
   ],
   [

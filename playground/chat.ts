@@ -1,0 +1,28 @@
+import type { Client } from "./client.ts";
+import { write } from "./storage.ts";
+import type { World } from "./world.ts";
+
+/** A conversation: where messages are answered. */
+export class Chat {
+  readonly answered: string[] = [];
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  async answer(client: Client, message: string): Promise<void> {
+    const arrive = () => {
+      this.answered.push(message);
+      return undefined;
+    };
+    await write(this.#world, client, { operation: `answer ${message}`, arrive });
+  }
+
+  /** Nobody comes any more: what was posted, and was not answered, is stuck. */
+  close(message: string): void {
+    const isAnswered = this.answered.includes(message);
+    const name = `${message} IS ${isAnswered ? "ANSWERED" : "STUCK"}`.toUpperCase();
+    this.#world.record({ phase: isAnswered ? "upheld" : "violated", endpoint: this.#world.storage, name });
+  }
+}
