@@ -112,8 +112,7 @@ async function playOnce(
     if (draw.chance(0.4)) now += draw.pick([1, 7, 20, 39, 40, 400, 500, 1_600, 2_999]);
     const { command, script } = next(draw);
     const { answer, contents, calls } = await redis.play(now, script ?? command);
-    // What is emulated calls other commands.
-    const isCounted = script !== undefined && (redis.isNative || script.dialect === "redis");
+    const isCounted = script !== undefined;
     const theirs = {
       answer: comparable(command, answer),
       contents: stored(contents),
@@ -165,13 +164,13 @@ export async function playScript(
   seed: number,
   { server, text = script.source }: { server?: (now: () => number) => Compared; text?: string } = {},
 ): ReturnType<typeof playAll> {
-  const dialect = server || redis.isNative || seed % 2 === 0 ? "redis-8.4" : "redis";
+  const dialect = server || seed % 2 === 0 ? "redis-8.4" : "redis";
   const open = server ?? ((now) => comparedEngine(dialect, now));
   const next = (draw: Draw): Next => {
     if (!draw.chance(0.9)) return { command: disturbance(draw) };
     const { keys, args } = call(draw);
     const words = [keys.length, ...keys, ...args];
-    return { command: ["EVAL", script.source, ...words], script: { text, words, dialect } };
+    return { command: ["EVAL", script.source, ...words], script: { text, words } };
   };
   return playAll(redis, (now) => [open(now)], next, seed);
 }

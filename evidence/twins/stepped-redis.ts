@@ -1,7 +1,7 @@
 import { type Reply, ReplyError } from "../../local/src/memory/index.ts";
 import { plainReply } from "../../local/src/rest/backend.ts";
+import { withoutConditions, withoutDelex } from "../../local/src/rest/redis/conditions.ts";
 import { RedisConnection } from "../../local/src/rest/redis/connection.ts";
-import { prefixOf } from "../../local/src/rest/redis/script-prefix.ts";
 
 // A redis-server whose clock the test moves. Redis itself has none that could be set: so each script and each command runs
 // behind a few lines of Lua that put a number in place of TIME, and make each ms of a ttl a second of the server's. What
@@ -82,9 +82,6 @@ return {calls, found}`;
 
 const plain = "return redis.call(unpack(ARGV))";
 
-/** DELEX and SET … IFEQ, for a server that does not have them. */
-const emulated = prefixOf({ lockedKeys: false, conditions: true });
-
 /** A step took so long that the server's own time may have changed what it did: to be played again. */
 export class Stalled extends Error {}
 
@@ -92,8 +89,6 @@ export class Stalled extends Error {}
 export interface ScriptCall {
   readonly text: string;
   readonly words: Words;
-  /** `redis`: it has no DELEX and no SET … IFEQ. */
-  readonly dialect: "redis" | "redis-8.4";
 }
 
 /** What a step has done: a reply or the text of an error, and what is stored. */
@@ -115,12 +110,12 @@ export class SteppedRedis {
   #messages: Reply[] = [];
   #onMessage: () => void = () => undefined;
   /** Whether it has DELEX and SET … IFEQ. */
-  readonly isNative: boolean;
+  readonly #isNative: boolean;
 
   private constructor(connection: RedisConnection, listener: RedisConnection, isNative: boolean) {
     this.#connection = connection;
     this.#listener = listener;
-    this.isNative = isNative;
+    this.#isNative = isNative;
     listener.listen(["SUBSCRIBE", ...channels], {
       receive: (reply) => {
         const push = plainReply(reply) as Reply[];
@@ -161,10 +156,8 @@ export class SteppedRedis {
   /** Executes a script, or a command of the dialect `redis-8.4`, at a time in ms. */
   async play(now: number, what: Words | ScriptCall): Promise<Step> {
     const from = performance.now();
-    const { text, words, dialect }: ScriptCall =
-      "text" in what ? what : { text: plain, words: [0, ...what], dialect: "redis-8.4" };
-    const isEmulated = dialect === "redis-8.4" && !this.isNative;
-    const body = `${clock}${isEmulated ? emulated : ""}${text}`;
+    const { text, words } = "text" in what ? what : this.#asScript(what.map(String));
+    const body = clock + text;
     const commands: Words[] = [
       ["EVAL", step, 0, now],
       ["EVAL", body, ...words],
@@ -175,6 +168,18 @@ export class SteppedRedis {
     const answer = reply instanceof ReplyError ? withoutPlace(reply) : plainReply(reply!);
     const [calls, contents] = plainReply(found!) as [number, Reply];
     return { answer, contents, calls };
+  }
+
+  /** A command as a script: DELEX and SET … IFEQ as well, if the server does not have them. */
+  #asScript(command: readonly string[]): ScriptCall {
+    const name = command[0]!.toUpperCase();
+    const isDelex = name === "DELEX" && command.length > 1;
+    const emulated = isDelex ? withoutDelex(command) : name === "SET" ? withoutConditions(command) : command;
+    const sent = this.#isNative ? command : emulated;
+    const [, text, ...words] = sent;
+    return sent !== command && sent[0] === "EVAL"
+      ? { text: text!, words }
+      : { text: plain, words: [0, ...sent] };
   }
 
   close(): void {

@@ -8,10 +8,7 @@ type Words = readonly (string | number)[];
 const syntax = "ERR syntax error";
 const noExpiry = "ERR invalid expire time in 'set' command";
 const flag = "#!lua flags=allow-key-locking\n";
-// The scripts do not name the commands that they call, so a comment mentions them for the emulation.
-const mentioned = "-- DELEX and SET IFEQ\n";
-const calling = (how: string, first = "") =>
-  `${first}${mentioned}return redis.${how}(ARGV[1], KEYS[1], unpack(ARGV, 2))`;
+const calling = (first = "") => `${first}return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`;
 
 /** What there is before each of them: "key" has "old", "list" is a list, and there is no "none". */
 const conditions: readonly [command: Words, result: unknown, remaining: string | null][] = [
@@ -61,16 +58,9 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
   });
 
   const around = (command: Words) => [["SET", "before", 1], command, ["SET", "after", 2]];
-  const inScript =
-    (script: string) =>
-    ([name, key, ...words]: Words) =>
-      run("EVAL", script, 1, key!, name!, ...words);
-
   describe.each<[where: string, billed: number, send: (command: Words) => ReturnType<typeof run>]>([
     ["alone", 1, (command) => run(...command)],
     ["in a transaction", 3, async (command) => (await post(around(command), "/multi-exec")).json[1]],
-    ["in a script", 2, inScript(calling("call"))],
-    ["in a flagged script with pcall", 2, inScript(calling("pcall", flag))],
   ])("%s", (_, billed, send) => {
     test.each(conditions)("%j answers %j and leaves %j", async (command, result, remaining) => {
       expect(await send(command)).toEqual({ result });
@@ -95,13 +85,6 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
     expect(await run("TTL", "key")).toEqual({ result: 100 });
     expect(await run("SET", "key", "newest", "IFEQ", "newer", "GET")).toEqual({ result: "newer" });
     expect(await run("TTL", "key")).toEqual({ result: -1 });
-  });
-
-  test("a script's numbers are compared in the form that Redis receives", async () => {
-    await run("SET", "key", "17");
-    const numbers = "return redis.call('SET', KEYS[1], 18, 'IFEQ', 17)";
-    expect(await run("EVAL", numbers, 1, "key")).toEqual({ result: "OK" });
-    expect(await run("GET", "key")).toEqual({ result: "18" });
   });
 
   describe("keys", () => {
@@ -134,7 +117,7 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
     test.each(["", flag])(
       "are found, and named in errors, by the SHA-1 of the client's text: %j",
       async (first) => {
-        const script = calling("call", first);
+        const script = calling(first);
         const sha = createHash("sha1").update(script).digest("hex");
         const bySha = (hash = sha) => run("EVALSHA", hash, 1, "key", "GET");
         expect((await bySha()).error).toMatch(/^NOSCRIPT /);
@@ -145,7 +128,7 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
         expect((await bySha()).error).toMatch(/^NOSCRIPT /);
         expect(await run("SCRIPT", "LOAD", script)).toEqual({ result: sha });
         expect(await bySha()).toEqual({ result: "old" });
-        const wrong = `${first}${mentioned}\n\nlocal x = nil + 1`;
+        const wrong = `${first}\n\nlocal x = nil + 1`;
         const { error } = await run("EVAL", wrong, 0);
         const wrongSha = createHash("sha1").update(wrong).digest("hex");
         expect(error).toContain(`script: ${wrongSha}, on @user_script:${wrong.split("\n").length}.`);
@@ -162,10 +145,6 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
       });
       expect(await run("EXISTS", "key:x")).toEqual({ result: 0 });
       expect(await run("EVAL", dynamic, 2, "key", "key:x")).toEqual({ result: "OK" });
-      for (const command of ["'DELEX', 'other', 'IFEQ', 'a'", "'SET', 'other', 'a', 'IFNE', 'b'"]) {
-        const script = `${flag}return redis.call(${command})`;
-        expect(await run("EVAL", script, 1, "key")).toEqual({ error: locked("other") });
-      }
       // Without the flag they may compute their keys.
       expect(await run("EVAL", dynamic.replace(flag, ""), 1, "key")).toEqual({ result: "OK" });
     });

@@ -170,14 +170,12 @@ function replyOf(translation: Translation, reply: WireReply): WireReply {
   return translation.reply ? translation.reply(reply) : reply;
 }
 
-/** All calls that a server has counted, without those that script-prefix.ts adds to a script's own. */
+/** All calls that a server has counted, without those that locked-keys.ts adds to a script's own. */
 function calls(info: WireReply): number {
   const text = info instanceof Uint8Array ? new TextDecoder().decode(info) : "";
   let sum = 0;
   for (const [, name, count] of text.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)) {
-    // The prefix calls COMMAND COUNT once for each command that it adds, so that it can be subtracted here.
-    if (name === "command|count") sum -= Number(count);
-    else if (name !== "command|getkeys" && name !== "command") sum += Number(count);
+    if (name !== "command|getkeys" && name !== "command") sum += Number(count);
   }
   return sum;
 }

@@ -3,14 +3,9 @@ import { createHash } from "node:crypto";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import type { Dialect } from "../../engine/dialect.ts";
 import { type Command, nameOf } from "../backend.ts";
+import { withoutConditions, withoutDelex } from "./conditions.ts";
+import { lockedKeys } from "./locked-keys.ts";
 import type { WireReply } from "./resp.ts";
-import { prefixOf } from "./script-prefix.ts";
-
-/**
- * Runs the command in ARGV, whose key is KEYS[1], and returns its reply. An error is returned and not raised, because
- * a raised error names this script.
- */
-const oneCommand = `${prefixOf({ lockedKeys: false, conditions: true })}return redis.pcall(unpack(ARGV))`;
 
 /** Runs the SCAN in ARGV, and returns the type of every key after it. */
 const scanWithTypes = [
@@ -20,9 +15,6 @@ const scanWithTypes = [
 ].join(" ");
 
 const flags = /(?<=^#!lua[^\n]*)[ \t]*\bflags=(\S*)/;
-
-// Does not find names that a script builds while it runs; see docs/reference.md.
-const mentionsConditions = /\b(?:delex|ifeq|ifne)\b/i;
 
 /** The command that is sent to Redis instead of the client's. */
 export interface Translation {
@@ -34,10 +26,10 @@ export interface Translation {
 }
 
 /**
- * Makes a plain Redis answer as a server of a dialect does. `redis-8.4`: `DELEX` and `SET … IFEQ|IFNE`, also inside scripts.
- * `upstash`: also `SCAN … WITHTYPE`, and scripts with the flag `allow-key-locking`, which every
- * Redis refuses to compile. A script that needs any of these is changed before it is sent, and so has another SHA-1 at the
- * server. The client keeps using the SHA-1 of the script that it sent.
+ * Makes a plain Redis answer as a server of a dialect does. `redis-8.4`: `DELEX` and `SET … IFEQ|IFNE`. `upstash`: also
+ * `SCAN … WITHTYPE`, and scripts with the flag `allow-key-locking`, which every Redis refuses to compile. Such a script is
+ * changed before it is sent, and so has another SHA-1 at the server. The client keeps using the SHA-1 of the script that it
+ * sent.
  */
 export class Emulation {
   /** Whether DELEX, and SET with a condition, are emulated. */
@@ -58,7 +50,7 @@ export class Emulation {
       case "DELEX":
         return this.#conditions ? translateDelex(command) : { command, script: false };
       case "SET":
-        return this.#conditions ? translateSet(command) : { command, script: false };
+        return { command: this.#conditions ? withoutConditions(command) : command, script: false };
       case "SCAN":
         return this.#upstash ? translateScan(command) : { command, script: false };
       case "EVAL":
@@ -87,15 +79,14 @@ export class Emulation {
     return replacement;
   }
 
-  /** The script with the prefix, and without Upstash's flag; undefined if Redis can run the script unchanged. */
+  /** The script that checks its keys, without Upstash's flag; undefined if Redis can run the script unchanged. */
   #changed(script: string): string | undefined {
     const list = flags.exec(script)?.[1]?.split(",") ?? [];
-    const lockedKeys = this.#upstash && list.includes("allow-key-locking");
-    const conditions = this.#conditions && mentionsConditions.test(script);
-    if (!lockedKeys && !conditions) return undefined;
-    const prefix = prefixOf({ lockedKeys, conditions });
-    const kept = list.filter((flag) => !lockedKeys || flag !== "allow-key-locking");
-    return withPrefix(script, prefix, kept);
+    if (!this.#upstash || !list.includes("allow-key-locking")) return undefined;
+    return withLockedKeys(
+      script,
+      list.filter((flag) => flag !== "allow-key-locking"),
+    );
   }
 
   #withScript(command: Command, replacement: Replacement | undefined): Translation {
@@ -148,16 +139,8 @@ function asSentByClient(error: ReplyError, { given, sent }: Replacement): ReplyE
 }
 
 function translateDelex(command: Command): Translation | ReplyError {
-  const [, key] = command;
-  if (key === undefined) return new ReplyError("ERR wrong number of arguments for 'delex' command");
-  return { command: ["EVAL", oneCommand, "1", key, ...command], script: false };
-}
-
-function translateSet(command: Command): Translation {
-  const [, key, , ...options] = command;
-  const conditional = options.some((option) => /^ifd?(?:eq|ne)$/i.test(option));
-  if (key === undefined || !conditional) return { command, script: false };
-  return { command: ["EVAL", oneCommand, "1", key, ...command], script: false };
+  if (command[1] === undefined) return new ReplyError("ERR wrong number of arguments for 'delex' command");
+  return { command: withoutDelex(command), script: false };
 }
 
 /** SCAN … WITHTYPE, which only Upstash has. */
@@ -172,13 +155,14 @@ function translateScan(command: Command): Translation {
 }
 
 /** `kept`: the flags that it keeps. */
-function withPrefix(script: string, prefix: string, kept: readonly string[]): string {
-  if (!script.startsWith("#!")) return prefix + script;
+function withLockedKeys(script: string, kept: readonly string[]): string {
   const end = script.indexOf("\n");
   const [first, body] = end < 0 ? [script, ""] : [script.slice(0, end), script.slice(end)];
   const line = first.replace(flags, kept.length === 0 ? "" : ` flags=${kept.join(",")}`);
   // A shebang with other flags or options must remain, on a line of its own.
-  return /^#!lua[ \t\r]*$/.test(line) ? prefix + body : `${line}\n${prefix}${body.replace(/^\n/, "")}`;
+  return /^#!lua[ \t\r]*$/.test(line)
+    ? lockedKeys + body
+    : `${line}\n${lockedKeys}${body.replace(/^\n/, "")}`;
 }
 
 function sha1(script: string): string {
