@@ -1,3 +1,4 @@
+import { printable } from "../../../src/cli/text.ts";
 import type { DevPage } from "../page/server.ts";
 import type { LoggedCommand } from "../rest/command-log.ts";
 import { isLoopback } from "../rest/http/faults-api.ts";
@@ -6,7 +7,6 @@ import { tokenBefore, writeVariables } from "./env-file.ts";
 import { parseLine, UsageError } from "./line.ts";
 import { type CommandRequest, commandOptions, commandRequest, help } from "./options.ts";
 import { startError } from "./start-error.ts";
-import { printable } from "./text.ts";
 
 /** What the command has of its surroundings. */
 export interface CommandEnvironment {

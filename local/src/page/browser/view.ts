@@ -1,17 +1,7 @@
 import { type Child, createElement as h } from "hono/jsx/dom";
 import type { EndpointState, LockRow, PageState, RecordRow, RequestRow, Share } from "../state.ts";
 import { type FaultSwitch, isSame, switches } from "./switches.ts";
-import {
-  ago,
-  clock,
-  duration,
-  matching,
-  recordWords,
-  sharesText,
-  shareText,
-  short,
-  wrongs,
-} from "./words.ts";
+import { ago, clock, left, matching, recordWords, sharesText, shareText, short, wrongs } from "./words.ts";
 
 // What the page shows of a state. It is drawn anew with each state; hono/jsx changes only what differs.
 
@@ -217,7 +207,7 @@ function locks({ now, locks: rows, endpoints }: PageState, { search }: PageActio
       cell: ({ holder, client = "" }) => h("span", null, `${client} `, h("code", { class: "soft" }, holder)),
     },
     { label: "fence", kind: "number", cell: ({ fence }) => (fence === undefined ? "–" : `${fence}`) },
-    { label: "remaining", kind: "number", cell: ({ until }) => duration(until - now) },
+    { label: "remaining", kind: "number", cell: ({ until }) => left(until - now) },
     {
       label: "endpoints",
       cell: (row) =>
@@ -256,7 +246,7 @@ function records({ now, records: rows, endpoints }: PageState, { search, hashes 
     },
     { label: "unfinished runs", kind: "number", cell: ({ attempts }) => `${attempts ?? "–"}` },
     { label: "since", kind: "number", cell: ({ since }) => (since === undefined ? "–" : ago(now - since)) },
-    { label: "kept for", kind: "number", cell: ({ until }) => duration(until - now) },
+    { label: "kept for", kind: "number", cell: ({ until }) => left(until - now) },
     {
       label: "endpoints",
       cell: (row) => h("span", null, shares(row.shares, endpoints), ` ${sharesText({ ...row, held: true })}`),

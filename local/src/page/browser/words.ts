@@ -1,18 +1,12 @@
+import { duration } from "../../../../src/cli/text.ts";
 import type { FaultRule } from "../../faults/faults.ts";
 import type { LockRow, PageState, RecordRow, Share } from "../state.ts";
 
 // What the page says. No I/O.
 
-/** A duration: `812 ms`, `8.2 s`, `3 min 5 s`, `2 h 4 min`. */
-export function duration(ms: number): string {
-  if (ms >= 1e14) return "no expiry";
-  const left = Math.max(0, Math.round(ms));
-  if (left < 1_000) return `${left} ms`;
-  if (left < 60_000) return `${(Math.floor(left / 100) / 10).toFixed(1)} s`;
-  const minutes = Math.floor(left / 60_000);
-  if (minutes < 60) return `${minutes} min ${Math.floor(left / 1_000) % 60} s`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+/** How long something goes on: `8.2 s`, `3 min 5 s`, `no expiry`. */
+export function left(ms: number): string {
+  return ms >= 1e14 ? "no expiry" : duration(Math.max(0, ms));
 }
 
 /** How long ago something was: `now`, `8 s ago`, `3 min ago`. */
