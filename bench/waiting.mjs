@@ -1,7 +1,7 @@
 // Measures waiting by polls and by wake-ups, with holds of 50 and 500 ms. Runs in virtual time: the figures depend on the
 // seeds below and on the library, not on the machine.
 import { Redlock } from "../dist/index.js";
-import { FairLock } from "../dist/sync/index.js";
+import { FairLock, Mailbox } from "../dist/sync/index.js";
 import { pubSub } from "../dist/wake-up/index.js";
 import { printHead, printRow } from "./table.mjs";
 import { VirtualWorld } from "./virtual-time.mjs";
@@ -19,6 +19,7 @@ const kinds = [
 
 export async function print() {
   await printPolls();
+  await printPosters();
   const title = `Waiting in virtual time, round trip ${roundTrip} ms: total / ideal time at commands per grant`;
   printHead(title, "", "", "hold", "1 waiter", "10", "50", "200");
   for (const kind of kinds) {
@@ -73,6 +74,113 @@ async function printPolls() {
     cells.push(`${mean(waits).toFixed()} ms`, `${p99.toFixed()} ms`, jain, mean(billed).toFixed(1));
     printRow(`${hold} ms`, ...cells);
   }
+}
+
+const posters = 20;
+const answer = 50;
+
+/** What becomes of messages of one conversation: each caller has one, and they are handled one after another. */
+const posting = {
+  /** Each waits for the lock, and handles its own. */
+  async "a lock"({ redlock, handle, id }) {
+    const lock = await redlock.acquire("a", { wait: 6_000_000 });
+    await handle(id);
+    await lock.release();
+  },
+  /** Whoever gets the lock handles all that is in the queue. The others leave their messages there. */
+  async "a lock and a queue"({ redlock, endpoint, handle, id, now }) {
+    const send = (...command) => endpoint.send(command, new AbortController().signal);
+    await send("ZADD", "queue", "GT", now(), id);
+    const lock = await redlock.tryAcquire("a");
+    if (!lock) return;
+    for (;;) {
+      const [next] = await send("ZRANGE", "queue", 0, 0);
+      if (next === undefined) break;
+      await handle(next);
+      await send("ZREM", "queue", next);
+    }
+    await lock.release();
+  },
+  async "`Mailbox`"({ redlock, handle, id }) {
+    await new Mailbox(redlock, "a").post({ id, value: id }, readAll(handle));
+  },
+  async "`Mailbox`, `standBy`"({ redlock, handle, id }) {
+    const options = { standBy: true, wait: 6_000_000 };
+    await new Mailbox(redlock, "a").post({ id, value: id }, readAll(handle), options);
+  },
+};
+
+const readAll = (handle) => async (messages) => {
+  for await (const { value } of messages) await handle(value);
+};
+
+/** Posters of one conversation: what they cost, how long their calls take, and which messages nobody handles. */
+async function printPosters() {
+  const title = `${posters} posters at random, ${100 * load} % of what fits, one endpoint, round trips of ${roundTrip} to ${roundTrip + 10} ms, ${answer} ms for an answer, 50 runs`;
+  printHead(
+    title,
+    "",
+    "commands per message",
+    "mean time of a call",
+    "mean time to the answer",
+    "left behind",
+  );
+  for (const [what, post] of Object.entries(posting)) {
+    for (const wakeUp of what.includes("queue") || what === "`Mailbox`" ? [undefined] : [undefined, pubSub]) {
+      const runs = [];
+      for (let run = 0; run < 50; run += 1) runs.push(await letPost(post, { seed: seed + run, wakeUp }));
+      const all = (name) => runs.flatMap((each) => each[name]);
+      const left = runs.reduce((sum, each) => sum + each.left.size, 0);
+      const cells = [mean(all("billed")).toFixed(1), `${mean(all("calls")).toFixed()} ms`];
+      printRow(
+        wakeUp ? `${what}, \`wakeUp\`` : what,
+        ...cells,
+        `${mean(all("answers")).toFixed()} ms`,
+        String(left),
+      );
+    }
+  }
+}
+
+async function letPost(post, { seed, wakeUp }) {
+  const world = new VirtualWorld(seed, [roundTrip]);
+  const calls = [];
+  const answers = [];
+  const failures = [];
+  const begun = new Map();
+  const handled = new Set();
+  /** Those that wait while no call is under way. */
+  const left = new Set();
+  const handle = async (id) => {
+    await world.sleep(answer);
+    handled.add(id);
+    answers.push(world.now - begun.get(id));
+  };
+  let at = 0;
+  const deliver = async (id, start) => {
+    const [near] = world.endpoints();
+    // Callers are in different places.
+    const way = 10 * world.random();
+    const send = async (...request) => {
+      await world.sleep(way);
+      return near.send(...request);
+    };
+    const endpoint = { ...near, send };
+    const redlock = new Redlock({ endpoints: [endpoint], runtime: world.runtime(), wakeUp });
+    await world.sleep(start);
+    begun.set(id, world.now);
+    await post({ redlock, endpoint, handle, id, now: () => Math.round(world.now) });
+    calls.push(world.now - begun.get(id));
+    if (calls.length < begun.size) return;
+    for (const each of begun.keys()) if (!handled.has(each)) left.add(each);
+  };
+  for (let index = 0; index < posters; index += 1) {
+    at -= (Math.log(1 - world.random()) * answer) / load;
+    deliver(`m${index}`, at).catch((error) => failures.push(error));
+  }
+  await world.run(1e9, () => calls.length === posters || failures.length > 0);
+  if (failures.length > 0) throw failures[0];
+  return { calls, answers, left, billed: [(world.billed + 2 * world.streams) / posters] };
 }
 
 function mean(samples) {

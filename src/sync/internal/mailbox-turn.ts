@@ -263,8 +263,8 @@ export class Turn<Value> {
     const step = { number: this.#steps, closes, done: told, puts, left, failed: failures.length };
     const round = runRound(settings, (call) => {
       const answer = place.step(call, this.#lock.token, step);
-      // Those that stand by.
-      if (closes) announce(settings, call, mailboxWaiter, [name]);
+      // Those that stand by: one of them has posted what is done.
+      if (closes || told.length > 0) announce(settings, call, mailboxWaiter, [name]);
       return answer;
     });
     const result = await round.result;

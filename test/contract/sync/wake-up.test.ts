@@ -81,26 +81,22 @@ describe("FairLock", () => {
   });
 });
 
-test("Mailbox: those that stand by are told when the turn ends", async () => {
+test("Mailbox: those that stand by are told when a message is handled, and when the turn ends", async () => {
   const world = virtualWorld();
-  const post = (id: string, handler: MailboxHandler<string>) => () =>
-    new Mailbox<string>(clientOf(world), "a").post({ id, value: id }, handler, { standBy: true });
-  let finish = (): void => undefined;
-  const finished = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
+  const finish: (() => void)[] = [];
   const slowly: MailboxHandler<string> = async (messages) => {
-    for await (const _ of messages) await finished;
+    for await (const _ of messages) await new Promise<void>((resolve) => finish.push(resolve));
   };
-  const calls = await inTurn(
-    world,
-    ["a", "b", "c"].map((id) => post(id, slowly)),
-  );
+  const post = (id: string) => () =>
+    new Mailbox<string>(clientOf(world), "a").post({ id, value: id }, slowly, { standBy: true });
+  const calls = await inTurn(world, ["a", "b", "c"].map(post));
   // They have asked, and pause for 1 500 ms.
   await world.runtime.advance(300);
-  expect(settled(calls)).toEqual([]);
-  finish();
-  await world.runtime.advance(20);
+  for (const handled of [[], [calls[1]], calls]) {
+    finish.at(-1)!();
+    await world.runtime.advance(20);
+    expect(settled(calls)).toEqual(handled);
+  }
   expect(calls.map(({ value }) => value?.status)).toEqual(["handled", "handled", "handled"]);
 });
 
