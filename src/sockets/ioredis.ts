@@ -41,15 +41,9 @@ interface Client extends IoredisClient, Emitter {
 }
 
 /**
- * An endpoint over your client of ioredis 5 or 6, or its Cluster client. With `sentinels`, a failover can lose a lock,
- * because Redis replicates asynchronously.
- *
- * By default ioredis sends a command again if its connection broke, so everything is sent as a script that recognises
- * its own earlier execution. You save that with `maxRetriesPerRequest: 0` or `autoResendUnfulfilledCommands: false`,
- * and without `reconnectOnError`, but not on a Cluster client.
- *
- * Commands wait for the connection. From one second after it broke, they fail at once, and none is queued. For
- * `wakeUp`, a duplicate of the client connects while somebody waits. On a Cluster client, waiters poll.
+ * An endpoint over your client of ioredis 5 or 6, or its Cluster client. docs/options.md describes its connection, and
+ * why a failover by `sentinels` can lose a lock. Make the client with `maxRetriesPerRequest: 0`, because a client that
+ * sends commands again costs two more of them per acquire.
  *
  * @throws TypeError `client` is not a client of ioredis, returns numbers as strings, or connects to replicas
  *

@@ -58,12 +58,8 @@ interface Pool extends AnyClient {
 type Sender = (command: readonly string[], options: CommandOptions) => Promise<unknown>;
 
 /**
- * An endpoint over your connected client of node-redis 5 or later, its Cluster or Sentinel client, or its pool. The
- * Sentinel client sends commands again, so everything is sent as a script that recognises its own earlier execution.
- *
- * Commands wait for the connection. From one second after it broke, they fail at once, and none is queued. For
- * `wakeUp`, a duplicate of the client connects while somebody waits. On a Cluster or Sentinel client or a pool, waiters
- * poll.
+ * An endpoint over your connected client of node-redis 5 or later, its Cluster or Sentinel client, or its pool.
+ * docs/options.md describes its connection, and why a failover by sentinels can lose a lock.
  *
  * @throws TypeError `client` is not a client of node-redis 5 or later
  *
