@@ -68,7 +68,10 @@ export interface StandardWebhooksOptions extends NamedOptions, ToleranceOptions 
    * text (`polar_whs_…`), pass `btoa(secret)`.
    */
   readonly secret?: string | readonly string[] | undefined;
-  /** Public keys of scheme `v1a` (Ed25519): base64 of 32 bytes, with or without `whpk_`. */
+  /**
+   * Public keys of scheme `v1a` (Ed25519, if the platform's Web Crypto has it): base64 of 32 bytes, with or without
+   * `whpk_`.
+   */
   readonly publicKey?: string | readonly string[] | undefined;
   /**
    * The start of the headers' names. The first one with `-id`, `-timestamp` and `-signature` is used. Default

@@ -9,7 +9,7 @@ import { sender } from "../sender.ts";
  * Shopify's webhooks and events, signed in `Shopify-Hmac-Sha256`, or with `X-` before all headers. Only the body is
  * signed. The id is its hash and the scope the topic, so a captured body can be sent once under each of `topics`:
  * decide by the body what happened. With `id: "header"`, the id is `Shopify-Webhook-Id` and the scope shop and topic.
- * Events with equal bodies count as one: see docs/senders.md.
+ * Events with equal bodies count as one: see docs/senders.md. Shopify may sign with an old secret for an hour.
  *
  * @param options `secret`: the app's client secret
  * @throws {TypeError} an option is wrong

@@ -120,7 +120,7 @@ export function meta(options: SecretOptions): WebhookProvider {
 }
 
 /**
- * Paddle Billing's notifications. The id is the body's `event_id`, which a replay keeps.
+ * Paddle Billing's notifications, not Paddle Classic's. The id is the body's `event_id`, which a replay keeps.
  *
  * @param options `secret`: the destination's, `pdl_ntfset_…`. `tolerance`: for times in the past, default 5 000. As in
  * Paddle's library, times in the future are accepted
