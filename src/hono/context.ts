@@ -13,14 +13,11 @@ export interface UnknownEnv {
   Variables: NoEnvGiven;
 }
 
-/**
- * A value, or a function of the context. If the route's Env cannot be inferred, give it, as in `idempotent<Env>({ … })`
- * or `(c: Context<Env>) => …`.
- */
+/** A value, or a function of the context. You may have to give its Env, as in `idempotent<Env>({ … })`. */
 export type FromContext<Value, E extends Env = UnknownEnv> = PerRequest<Value, [c: Context<E>]>;
 
 /**
- * Refuses another framework's request, and returns true if it did.
+ * Returns true if it has refused the request.
  *
  * @param rest the arguments behind `next`, where Express and Fastify take errors
  */

@@ -42,8 +42,8 @@ export interface IdempotentWebhookOptions<E extends Env = UnknownEnv> extends Id
 }
 
 /**
- * Hono middleware that handles a request once per key: the handler answers the first request, and later ones get its
- * stored response. The key is the `Idempotency-Key`, or with a `provider` the delivery's id (`c.var.webhook`).
+ * Hono middleware that runs the handler once per key. Later requests get its stored response. The key is the
+ * `Idempotency-Key`, or with a `provider` the delivery's id (`c.var.webhook`).
  *
  * Mount it once, in the route, before middleware that reads the body and after middleware that compresses or adds CORS
  * headers. With `app.use`, a route above it answers even unsigned deliveries, and nothing can notice that.

@@ -62,11 +62,9 @@ const schema: Schema<LockRouteOptions> = {
 const remedy = "In Hono: app.use(lock({ redlock, resource })); elsewhere: redlock.using()";
 
 /**
- * Hono middleware that holds a lock, `c.var.lock`, while the rest of the route handles the request. The answer is 423
- * with `Retry-After` if another holder has the lock, or 503 if too few endpoints answer.
- *
- * If a handler outlives its lock, `c.var.lock.signal` aborts, but its response is still sent. A streamed body is sent
- * after the release.
+ * Hono middleware that holds a lock, `c.var.lock`, while the rest of the route handles the request. It answers 423 if
+ * another holder has the lock, and 503 if too few endpoints answer. If a handler outlives its lock, `c.var.lock.signal`
+ * aborts, but its response is still sent. A streamed body is sent after the release.
  *
  * @throws TypeError | RangeError an option is wrong
  *

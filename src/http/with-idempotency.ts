@@ -15,9 +15,8 @@ import { serve } from "./serve.ts";
 type Handler<Run, Given> = (request: Request, run: Run, delivery: Given) => Promise<Response> | Response;
 
 /**
- * Handles a request once per key: the handler answers the first request, and later ones get its stored response. The
- * key is the `Idempotency-Key`, or with a `provider` the id of a webhook's delivery. If several functions share a
- * secret, give each the option `handler`.
+ * Runs the handler once per key. Later requests get its stored response. The key is the `Idempotency-Key`, or with a
+ * `provider` the id of a webhook's delivery. If several functions share a secret, give each the option `handler`.
  *
  * @param handler gets the request, the `run`, and with a `provider` the verified `delivery`. The request's signal is
  * the run's, which does not abort when the client disconnects. `run` is undefined if nothing protects the handler:

@@ -25,9 +25,9 @@ interface ExpressRequest extends NodeRequest {
 export type NodeMiddleware<Req> = (req: Req, res: NodeResponse, next: (error?: unknown) => void) => void;
 
 /**
- * Middleware for Express 4 and 5, Connect and Nest that handles a request once per key: the handler answers the first
- * request, and later ones get its stored response. The key is the `Idempotency-Key`, or with a `provider` the
- * delivery's id (`req.webhook`). `req.idempotency` is the run.
+ * Middleware for Express 4 and 5, Connect and Nest that runs the handler once per key. Later requests get its stored
+ * response. The key is the `Idempotency-Key`, or with a `provider` the delivery's id (`req.webhook`). `req.idempotency`
+ * is the run.
  *
  * Mount it once per route, after middleware that compresses or adds CORS headers, and before body parsers. An error
  * handler's response is stored by its status, because Express does not tell that the handler has failed.

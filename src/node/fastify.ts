@@ -44,9 +44,9 @@ export interface FastifyLike {
 export type FastifyPlugin = (app: FastifyLike, options: object, done: () => void) => void;
 
 /**
- * A plugin for Fastify 5 that handles the requests of its context once per key: the route's handler answers the first
- * request, and later ones get its stored response. The key is the `Idempotency-Key`, or with a `provider` the
- * delivery's id (`request.webhook`). `request.idempotency` is the run.
+ * A plugin for Fastify 5 that runs the handlers of its context once per key. Later requests get the stored response.
+ * The key is the `Idempotency-Key`, or with a `provider` the delivery's id (`request.webhook`). `request.idempotency`
+ * is the run.
  *
  * Options that are functions are called in an `onRequest` hook: add the hooks that they rely on before. The answer to a
  * handler's error is never stored.

@@ -100,7 +100,7 @@ export class HeldResponse {
     if (this.#hasEnded) end.call(res, last);
     else if (this.#length === 0) flushHeaders.call(res);
     this.#isSent = this.#hasEnded;
-    // After these bytes, because Node would send corked bytes behind the end.
+    // Not before these bytes: corked, Node would send them behind the end.
     for (; this.#corks > 0 && !this.#hasEnded; this.#corks -= 1) cork.call(res);
     if (writableNeedDrain && hasRoom) res.emit("drain");
     this.#tellGone();
@@ -202,7 +202,7 @@ export class HeldResponse {
         this.#isGone = true;
         return true;
       }
-      // Without this middleware, a late write would say nothing. Unheard, it ends the process.
+      // Unheard, a late write's error would end the process, which it would not without this middleware.
       if (event === "error" && this.#hasEnded && res.listenerCount(event) === 0) return false;
       const isHeard = emit.call(res, event, ...given);
       if (event === "finish") dropUnread(res.req);

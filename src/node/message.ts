@@ -150,8 +150,8 @@ function isComplete({ complete, stream }: Incoming): boolean {
 }
 
 /**
- * Reads the stream, and puts all back before its end is announced. By the length, if there is one, because the requests
- * of serverless platforms and tests don't say, or say too early, that they are complete.
+ * Puts all back before the stream's end is announced. It goes by the length, if there is one, because the requests of
+ * serverless platforms and tests don't say, or say too early, that they are complete.
  */
 function readAndReturn(
   req: Incoming,
