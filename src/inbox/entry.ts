@@ -3,7 +3,7 @@ import { RedlockError } from "../errors/errors.ts";
 
 /** One delivery whose effect is committed once. */
 export interface InboxEntry {
-  /** Tells the delivery from all others: {@link deliveryKey}, or your own, at most 800 characters as JSON. */
+  /** Tells the delivery from all others: {@link deliveryKey}, or your own names, at most 800 characters as JSON. */
   readonly key: string | readonly string[];
   /** The entity that the effect writes to, with `fence`, `version` or both. At most 800 characters, without NUL. */
   readonly entity?: string | undefined;

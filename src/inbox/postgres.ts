@@ -37,11 +37,8 @@ const connectionsInUse = () => sharedByCopies("inbox.in-use", () => new WeakSet<
 
 /**
  * Commits an effect in Postgres together with its delivery's key, in one transaction: both or neither, and once per
- * key.
- *
- * Of two concurrent calls, the second waits for the first one's transaction. If the answer to COMMIT is lost, the call
- * fails, and the next attempt finds the key or has the effect. After a serialization failure or a deadlock (`code`
- * 40001 or 40P01), call again.
+ * key. If the answer to COMMIT is lost, the call fails, and the next attempt finds the key or has the effect. After a
+ * serialization failure or a deadlock (`code` 40001 or 40P01), call again.
  *
  * @param effect writes only through the client that it gets, awaits everything, and leaves BEGIN, COMMIT and ROLLBACK
  * alone. Its work elsewhere is not undone

@@ -27,10 +27,7 @@ const dialects: Readonly<Record<NonNullable<DialectOptions["dialect"]>, Dialect>
 
 /**
  * Enters a delivery's key in an open transaction. If you get `first: false`, leave the effect out. The transaction
- * remains usable.
- *
- * A second transaction with the key waits for the end of the first. After a deadlock or a serialization failure, run
- * the whole transaction again.
+ * remains usable. After a deadlock or a serialization failure, run the whole transaction again.
  *
  * @param execute runs a statement in the transaction. Outside of one it is refused, except by SQLite, which cannot
  * tell: the key would be entered even if the effect fails
