@@ -1,9 +1,9 @@
-// `https://`, or `http://` to this machine or a private network: a name of one label, as containers have them, a name below
-// a domain that is for private use alone, or an IP address, which `URL` has brought into its normal form.
+// `https://`, or `http://` to this machine or a private network: a name of one label, as containers have, a private
+// domain or an IP address in `URL`'s normal form.
 const safeOrigin =
   /^https:|^http:\/\/([^.:]+|.+\.(local(host)?|internal|lan|home\.arpa)|(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168)\.[\d.]+|\[(::1]|f[cde]\w\w:.*))(:\d+)?$/;
 
-/** How a wrong URL looks, and the form that it must have. The first that fits counts. */
+/** Forms of wrong URLs, and the right one. The first that fits counts. */
 const mistakes = [
   [/^["']/, "without quotes around it"],
   [/^rediss?:/i, "the REST API's https://host; for the Redis protocol there is redlock-edge/sockets"],
@@ -15,11 +15,9 @@ const mistakes = [
 ] as const;
 
 /**
- * Where a URL and the options lead to: `href`, where commands are sent to, and `name`, the host and the base path, which tell
- * endpoints apart.
+ * `href`: for commands. `name`: the host and the base path, which tell endpoints apart.
  *
- * @param name names the URL in errors, which do not repeat it: it may be a token, or have one in it
- * @param path the path that the URL must have
+ * @param name for errors, which do not repeat the URL, because it may contain a token
  * @throws TypeError
  */
 export function addressOf(

@@ -2,47 +2,42 @@ import type { EndpointError } from "../errors/errors.ts";
 import { sharesRequests } from "../runtime/runtime.ts";
 import { type Caller, type Command, type Endpoint, type SentHook, sendOf, unsentError } from "./endpoint.ts";
 
-// Commands of one turn of the event loop are sent as one request, and no more requests are open than a platform allows. Commands
-// that wait meanwhile are sent together. HTTP keeps no order, so nothing may rely on the order of the commands in a request.
+// Commands of one turn of the event loop share a request, and so do commands that wait because as many requests are
+// open as a platform allows. HTTP keeps no order, so nothing may rely on the order of the commands in a request.
 
-/** The most commands that one request carries. */
+/** Of one request. */
 const maxCommands = 1_000;
 
 /** So few commands always share a request. */
 const fewCommands = 25;
 
-/** The most bytes that the commands of one request have, unless a single one has more. */
+/** Of one request, unless a single command has more. */
 const maxBytes = 512 * 1024;
 
-/** What became of one command: its reply, or why there is none. */
 export type Outcome = { readonly reply: unknown } | { readonly error: EndpointError };
 
-/** A command, and its JSON. */
 export interface Encoded {
   readonly command: Command;
   readonly text: string;
 }
 
-/** Sends commands as one request. Resolves with the outcome of each, and never rejects. */
+/** Sends commands as one request. Never rejects. */
 export type Post = (batch: readonly Encoded[], signal: AbortSignal) => Promise<readonly Outcome[]>;
 
-/** A command, from the call to its reply. */
 interface Pending extends Encoded {
   readonly caller: Caller;
   readonly onSent: SentHook | undefined;
   readonly settle: (outcome: Outcome) => void;
-  /** Set while it waits for longer than its turn: cancels its watch. */
+  /** Cancels its watch, if it waits for longer than its turn. */
   stay?: () => void;
 }
 
-/** Not `queueMicrotask`: Jest's and Sinon's fake timers hold its callbacks back, and the queue would never be sent. */
+/** Not `queueMicrotask`, because fake timers of Jest and Sinon hold that back. */
 const turnEnd = Promise.resolve();
 
-/** How an endpoint's commands are sent. */
 interface Way {
-  /** The endpoint's name, for errors. */
   readonly name: string;
-  /** The most requests that are open at once. */
+  /** Open at once. */
   readonly maxRequests: number;
   /** Whether several commands share a request. */
   readonly pipelines: boolean;
@@ -50,8 +45,8 @@ interface Way {
 }
 
 /**
- * A function that sends commands, all commands of one turn together. A command that still waits when its signal aborts is never
- * sent. A request is aborted when no caller waits for its commands any more. Until then its answer reaches all of them.
+ * Sends the commands of one turn together. A command that still waits when its signal aborts is never sent. A request
+ * is aborted when no caller waits for its commands any more.
  */
 export function batchingSend(way: Way): Endpoint["send"] {
   const batches = new Batches(way);
@@ -67,10 +62,9 @@ export function batchingSend(way: Way): Endpoint["send"] {
   );
 }
 
-/** What reaches one endpoint. */
 class Batches {
   readonly #way: Way;
-  /** The commands that wait to be sent, in the order of the calls. */
+  /** In the order of the calls. */
   readonly #waiting = new Set<Pending>();
   /** Whether the end of this turn sends them. */
   #isDue = false;
@@ -83,10 +77,10 @@ class Batches {
 
   add(pending: Pending): void {
     this.#waiting.add(pending);
-    // On Workers each command asks for it: the platform may drop what another request began.
+    // On Workers each command does it, because the platform may drop what another invocation began.
     if (this.#isDue && sharesRequests()) return;
     this.#isDue = true;
-    // What another request has left behind throws. The commands after it are sent by the next one that asks.
+    // It throws if another invocation has left a command behind. The next call then sends the commands after that.
     turnEnd.then(() => this.#endTurn()).catch(() => undefined);
   }
 
@@ -100,25 +94,24 @@ class Batches {
   }
 
   #flush(): void {
-    // On Workers the platform itself queues excess requests: it knows whose request is whose.
+    // Workers queue excess requests themselves, because they know whose request is whose.
     const free = sharesRequests() ? this.#way.maxRequests - this.#open : Infinity;
     for (let left = free; this.#waiting.size > 0 && left > 0; left -= 1) {
-      // In several requests: a slow server then answers a part of them in time.
+      // In several requests, so that a slow server answers a part of them in time.
       const share = free === Infinity ? maxCommands : Math.max(fewCommands, this.#waiting.size / left);
       const batch = this.#take(this.#way.pipelines ? Math.min(share, maxCommands) : 1);
       if (batch.length > 0) void this.#send(batch);
     }
   }
 
-  /** The next commands that share a request, without those that nobody waits for any more. */
   #take(most: number): Pending[] {
     const batch: Pending[] = [];
     let bytes = 0;
     for (const next of this.#waiting) {
-      // UTF-8 takes up to three bytes for a character of a string.
+      // At most: UTF-8 takes up to three bytes for a character of a string.
       bytes += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
       if (batch.length > 0 && (batch.length >= most || bytes > maxBytes)) return batch;
-      // Deleted first: if another Worker request has left it behind, the next line throws.
+      // First, because the next line throws if another Worker invocation has left the command behind.
       this.#waiting.delete(next);
       if (next.caller.hasGivenUp) this.#giveUp(next);
       else batch.push(next);
@@ -140,7 +133,7 @@ class Batches {
       unreported = 0;
     }
     let isOpen = true;
-    // If nobody waits for it, the next request takes its place, because `fetch` may not notice.
+    // The next request takes the place of one that nobody waits for, because `fetch` may not notice the abort.
     const end = () => {
       if (isOpen) this.#open -= 1;
       isOpen = false;
@@ -155,10 +148,7 @@ class Batches {
   }
 }
 
-/**
- * The signal of a request: it aborts when nobody waits any more for any of its commands, and `onLeft` is called. `release`:
- * ends its watch.
- */
+/** Aborts, and calls `onLeft`, when nobody waits for any of the commands any more. */
 function signalOf(batch: readonly Pending[], onLeft: () => void) {
   const { caller } = batch[0]!;
   // The commands of one round end together.
@@ -166,7 +156,7 @@ function signalOf(batch: readonly Pending[], onLeft: () => void) {
   const controller = isShared ? new AbortController() : undefined;
   let watched = 0;
   let ignore: (() => void) | undefined;
-  /** Watches the first one that still waits. `last`: the one that has waited until now. */
+  /** Watches the first one that still waits, after `last`. */
   const watch = (last?: Caller) => {
     while (batch[watched]?.caller.hasGivenUp) watched += 1;
     const next = batch[watched]?.caller;

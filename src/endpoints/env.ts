@@ -2,11 +2,11 @@ import { wrongType } from "../check/check.ts";
 import type { HttpEndpointOptions } from "./http.ts";
 
 /**
- * The endpoints that environment variables name: `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several
- * databases, else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
+ * The endpoints of the environment variables `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several databases,
+ * else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
  *
  * @param given for example `process.env`, or the Worker's `env`
- * @throws TypeError naming the variable that is missing, that has no number beside numbered ones, or that is not read
+ * @throws TypeError naming the variable that is missing, has no number or is not read
  *
  * @example
  * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
@@ -15,12 +15,12 @@ export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
   if (!given) throw wrongType("env", given, "an object, such as process.env");
   const env = given as Record<string, unknown>;
   const numbered = Object.keys(env).filter((name) => /^UPSTASH_REDIS_REST_(URL|TOKEN)_\d+$/.test(name));
-  // A token without its URL counts, too: a process without that endpoint would use other quorums.
+  // Tokens without a URL count, because a process without that endpoint would use other quorums.
   const urls = [...new Set(numbered.map((name) => name.replace("TOKEN", "URL")))].sort((a, b) =>
     a.localeCompare(b, "en", { numeric: true }),
   );
   const single = "UPSTASH_REDIS_REST_URL";
-  // Of one database twice, as local endpoints set it, it is clear which are meant.
+  // Local endpoints set one database twice, which is clear.
   if (urls.length > 0 && env[single] && !urls.some((url) => env[url] === env[single])) {
     let number = 1;
     while (urls.includes(`${single}_${number}`)) number += 1;
@@ -47,9 +47,8 @@ function read(env: Record<string, unknown>, name: string): string {
   return value;
 }
 
-/** What to do where no variable is found. */
 function remedyFor(env: Record<string, unknown>): string {
-  // The context of a framework, `process`, or what Pages Functions get.
+  // A framework's context, `process`, or what Pages Functions get.
   if (env.env && typeof env.env === "object") return "give the env in it: endpointsFromEnv(c.env)";
   if (env.NEXT_PHASE === "phase-production-build")
     return "next build runs without it: create the client in the handler, or in a function that it calls";

@@ -4,26 +4,25 @@ import { batchingSend } from "./batch.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, endpointSchema } from "./endpoint.ts";
 import { postTo, subscriber } from "./post.ts";
 
-/** The address of an endpoint, and its token. */
+/** Options of {@link httpEndpoint}. */
 export interface HttpEndpointOptions {
   /**
-   * URL of the REST server, `https://…`, without credentials, path, query and fragment: Upstash runs a path as a command,
-   * whose `OK` would look like a lock. `http://` only to this machine and to private networks: see `allowInsecure`.
+   * URL of the REST server, `https://…`, without credentials, path, query and fragment, because Upstash runs a path as
+   * a command. For `http://` see `allowInsecure`.
    */
   readonly url: string;
   /** The REST token. Never logged, and never sent to another address. */
   readonly token: string;
   /**
-   * Path below which a gateway serves the REST API, for example `"/redis"`: letters, digits, `-`, `_` and `.` between slashes.
-   * Commands are posted to exactly this path, and it is a part of the endpoint's default name. Then only scripts are used,
-   * whose success is an unguessable echo, so that a path that the gateway does not take off can grant nothing. An acquire then
-   * costs one more billed command. Default: none.
+   * A gateway's path to the REST API, for example `"/redis"`: letters, digits, `-`, `_` and `.` between slashes. It
+   * becomes part of the default name. Scripts replace all native commands, in case the gateway does not take the path
+   * off, so an acquire costs one more billed command. Default: none.
    */
   readonly basePath?: string | undefined;
   /**
-   * Allows `http://` to a public host, where everybody on the way can read the token, and with it all data. Not needed for
-   * `localhost`, private IP addresses, names of one label (`http://redis:8079`), and those that end in `.localhost`,
-   * `.local`, `.internal`, `.lan` or `.home.arpa`. Default false.
+   * Allows `http://` to a public host, where everybody on the way can read the token, and with it all data. Not needed
+   * for `localhost`, private IP addresses, names of one label (`http://redis:8079`), and those that end in
+   * `.localhost`, `.local`, `.internal`, `.lan` or `.home.arpa`. Default false.
    */
   readonly allowInsecure?: boolean | undefined;
   /** Default: the URL's host, followed by `basePath`. */
@@ -31,15 +30,11 @@ export interface HttpEndpointOptions {
   /** Default: `upstash` when the host ends in `.upstash.io`, else `redis`. */
   readonly dialect?: Dialect | undefined;
   /**
-   * The most requests to this endpoint that are open at once, 1 … 10 000. Commands wait meanwhile, and are then sent together. A
-   * command that waits for its `timeout` is never sent. Streams of `wakeUp` do not count. On Workers the platform's own limit
-   * counts instead. Default 6.
+   * The most requests to this endpoint that are open at once, 1 … 10 000. Other commands wait, and then share a
+   * request. Streams of `wakeUp` do not count. On Workers the platform's own limit counts instead. Default 6.
    */
   readonly maxRequests?: number | undefined;
-  /**
-   * Whether commands of one turn share a request, to `/pipeline`. False for a gateway that has no such path: each command is
-   * a request then. Default true.
-   */
+  /** Whether commands of one turn share a request, to `/pipeline`. False for a gateway without it. Default true. */
   readonly pipelines?: boolean | undefined;
 }
 
@@ -54,8 +49,8 @@ const schema: Schema<HttpEndpointOptions> = {
 };
 
 /**
- * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST for all commands of a turn of the
- * event loop, one attempt.
+ * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST for all commands of a turn of
+ * the event loop, and no retries.
  *
  * @throws TypeError when `url` or `token` cannot be used
  * @example
@@ -66,12 +61,12 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
 }
 
 /**
- * @param where the place of the options, for errors
- * @param number the suffix of the variables that `endpointsFromEnv` reads for it
+ * @param where for errors
+ * @param number the suffix of its variables for `endpointsFromEnv`
  */
 function restEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
   const { url, token } = checkType(where, options, "object");
-  // An object of a class has more than options, as a local endpoint does.
+  // An instance of a class, as a local endpoint, has more than options.
   if (Object.getPrototypeOf(options) === Object.prototype) checkOptions(where, options, schema);
   for (const option of ["url", "token"] as const) {
     if (options[option]) continue;
@@ -79,7 +74,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
     throw new TypeError(`${where}.${option} is missing (is ${variable} set?)`);
   }
   const { href, name: address } = addressOf(`${where}.url`, url, options);
-  // A line break in a pasted token would make fetch print the whole header in its error.
+  // If a pasted token has a line break, fetch's error prints the whole header.
   if (typeof token !== "string" || !/^(?!(["']).*\1$)[\x21-\x7e]+$/.test(token)) {
     throw new TypeError(
       `${where}.token (of ${address}) must be printable ASCII without quotes, spaces and line breaks`,
@@ -92,9 +87,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
 }
 
 /**
- * The endpoints of a client: each as it is, or made of `{ url, token }`.
- *
- * @param options what the client was given: another package's client in it tells what to write
+ * @param options of the client, so that the error can name another package's client in it
  * @throws TypeError | RangeError when one cannot be used, there is none, or two are equal
  */
 export function asEndpoints(
@@ -103,7 +96,7 @@ export function asEndpoints(
 ): Endpoint[] {
   if (!Array.isArray(given) || given.length === 0) throw noEndpoints(given, options);
   const endpoints = given.map(asEndpoint);
-  // One Redis that is listed twice is not a second opinion: a quorum of it proves nothing.
+  // One Redis that is listed twice is no second opinion.
   const names = endpoints.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
@@ -112,7 +105,7 @@ export function asEndpoints(
   return endpoints;
 }
 
-/** Clients of @upstash/redis, node-redis and ioredis: a property that the ones before do not have, and what to import. */
+/** Of @upstash/redis, node-redis and ioredis: a property that the ones before do not have, and what to import. */
 const wrappers = [
   ["createScript", "upstashEndpoint", "redlock-edge"],
   ["isOpen", "nodeRedisEndpoint", "redlock-edge/sockets"],
@@ -123,7 +116,7 @@ function wrapperOf(client: unknown): (typeof wrappers)[number] | undefined {
   return wrappers.find(([property]) => property in Object(client));
 }
 
-/** The error of a client without a list of endpoints, as `new Redlock([client])`, `(client)` and `({ client })` make it. */
+/** For `new Redlock([client])`, `(client)` and `({ client })`, too. */
 function noEndpoints(given: unknown, options: unknown): TypeError {
   const clients = [options, ...Object.values(Object(options))].flat();
   const [, wrapper, from] = clients.map(wrapperOf).find(Boolean) ?? [];
@@ -135,7 +128,7 @@ function noEndpoints(given: unknown, options: unknown): TypeError {
 
 function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: readonly unknown[]): Endpoint {
   const where = `endpoints[${index}]`;
-  // The value is not shown: it may be a token.
+  // Not shown, because it may be a token.
   if (typeof given !== "object" || given === null) {
     const hint =
       typeof given === "function"

@@ -5,21 +5,20 @@ import { type Command, type Endpoint, timeoutError, withoutSecrets } from "./end
 // One request of the REST API: a command, or several to `/pipeline`.
 // https://upstash.com/docs/redis/features/restapi#pipelining
 
-// Larger than any record that the library stores, and small enough for a Worker with 128 MB.
+// Larger than any record of the library, and small enough for a Worker with 128 MB.
 const maxReplyBytes = 4 * 1024 * 1024;
 
-/** All replies of a pipeline together may have so many times the bytes of one. */
+/** Times the bytes of one reply. */
 const maxPipelineReplies = 8;
 
-/** The HTTP response of a server. */
 interface HttpAnswer {
   readonly status: number;
   readonly text: string;
-  /** How long to leave the server alone, in ms. Undefined: it does not say. */
+  /** ms for which the server wants no requests, if it says so. */
   readonly retryAfter: number | undefined;
 }
 
-/** A function that sends commands to an address. It never rejects. */
+/** The function never rejects. */
 export function postTo(name: string, href: string, token: string): Post {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const pipeline = `${href.replace(/\/$/, "")}/pipeline`;
@@ -38,12 +37,12 @@ export function postTo(name: string, href: string, token: string): Post {
     }
   }
 
-  /** The outcome of one command. `secrets`: what its error must not quote. */
+  /** `secrets`: its error must not quote them. */
   function outcomeOf(reply: unknown, { status, retryAfter }: HttpAnswer, secrets: Command): Outcome {
     const answer = Object(reply) as { error?: unknown; result?: unknown };
     const { error } = answer;
     if (status === 200 && "result" in answer && error === undefined) return { reply: answer.result };
-    // Redis's own errors come with status 400, or in a pipeline. Every other status comes from the gateway.
+    // Redis's own errors have status 400 or come in a pipeline. Every other status is the gateway's.
     const said = typeof error === "string" ? withoutSecrets(error, [token, ...secrets]) : "";
     const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
     const reason = `HTTP ${status}, ${answerReason(said, status)}`;
@@ -68,7 +67,7 @@ export function postTo(name: string, href: string, token: string): Post {
       if (status === 200 && Array.isArray(reply) && reply.length === batch.length) {
         return batch.map(({ command }, index) => outcomeOf(reply[index], answer, command));
       }
-      // Where the number of replies is wrong, nobody knows which belongs to which command: none of them counts.
+      // If the number of replies is wrong, nobody knows which belongs to which command.
       const secrets = batch.flatMap(({ command }) => command);
       const failed = outcomeOf({ error: Object(reply).error }, answer, secrets);
       return batch.map(() => failed);
@@ -78,13 +77,12 @@ export function postTo(name: string, href: string, token: string): Post {
   };
 }
 
-/** The outcome of a command that a gateway has not executed, because it takes one at a time. */
 function noPipelines(name: string, { status }: HttpAnswer): Outcome {
   const reason = `HTTP ${status}, the server has no /pipeline: is the URL right? If it is, set pipelines: false`;
   return { error: new EndpointError(name, "http", reason, { status }) };
 }
 
-/** Whether a gateway knows no `/pipeline`, and so has executed nothing. Any other answer may be a passing failure. */
+/** If a gateway has no `/pipeline`, it has executed nothing. Any other failure may pass. */
 function isUnknownPath(status: number, reply: unknown): boolean {
   // Some take the path for a command.
   const said = String((Object(reply) as { error?: unknown }).error);
@@ -93,7 +91,7 @@ function isUnknownPath(status: number, reply: unknown): boolean {
   );
 }
 
-/** The `retry-after` of a 429 or 503, in ms. A date is ignored, because clocks differ. */
+/** A `retry-after` with a date is ignored, because clocks differ. */
 function retryAfterIn(status: number, headers: Headers): number | undefined {
   if (status !== 429 && status !== 503) return undefined;
   const ms = 1_000 * Number(headers.get("retry-after"));
@@ -108,17 +106,17 @@ function parse(text: string): unknown {
   }
 }
 
-/** Reads the body, or cancels it once it is too large, because Workers count an unread body as an open connection. */
+/** A body that is too large is cancelled, because Workers count an unread body as an open connection. */
 async function readText(response: Response, maxBytes: number): Promise<string> {
   const { body, headers } = response;
   const length = headers.get("content-length");
-  // The fast way, where the length is known and the body is not compressed. HTTP does not allow more bytes.
+  // Faster. HTTP allows no more bytes than an uncompressed body's length.
   if (length && Number(length) <= maxBytes && !headers.has("content-encoding")) return response.text();
   const reader = body?.getReader();
   const decoder = new TextDecoder();
   let text = "";
   let size = 0;
-  // Counted while it is read: a reply may have no length, or a wrong one.
+  // Counted, because a reply may have no length or a wrong one.
   for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
     size += piece.value.length;
     if (size > maxBytes) {
@@ -130,7 +128,6 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Subscribes by the REST API: a request whose response goes on. */
 export function subscriber(name: string, url: string, token: string): NonNullable<Endpoint["subscribe"]> {
   const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
   return async (channel, signal) => {
@@ -144,26 +141,27 @@ export function subscriber(name: string, url: string, token: string): NonNullabl
 }
 
 /**
- * The options of a POST to a server. They see to it that it reaches the server, and no other:
+ * Makes sure that a POST reaches the server, and no other:
  *
  * - `redirect`: a token must never follow a redirect.
- * - `next`: the `fetch` of Next.js caches a request, and answers a repeated one from its cache if a route says
- *   `fetchCache = "auto"`, `"default-cache"` or `"force-cache"`: an extension that no server has seen would be granted.
- *   `revalidate: 0` and `cache: "no-store"` do not prevent the last one. `internal` passes every cache. Others ignore it.
+ * - `next`: a route of Next.js with a `fetchCache` may answer a repeated request from its cache, so an extension that
+ *   no
+ *   server has seen would be granted. `internal` passes every cache, but `revalidate: 0` and `cache: "no-store"` do
+ * not.
  *
- * No `cache`, no `keepalive`: Workers refuse them.
+ * No `cache` and no `keepalive`, which Workers refuse.
  */
 function postOptions(headers: HeadersInit, signal: AbortSignal, body: string | null): RequestInit {
   const next = { internal: true };
-  // A literal: in Node 20 it takes 100 times as long to spread a constant and then add to it.
+  // A literal, because Node 20 takes 100 times as long to spread a constant and then add to it.
   const options = { method: "POST", headers, body, signal, redirect: "manual", next } as const;
   return options;
 }
 
-/** Why `fetch` failed: Node puts the code (ECONNREFUSED) into the cause. With the most frequent cause of that code. */
+/** Node puts the code, such as ECONNREFUSED, into the cause. */
 export function networkReason(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string; name?: string } };
-  // Where a program has loaded undici 7, the error of its parser has no code.
+  // The parser's errors of undici 7 have no code.
   const isParser = cause?.name === "HTTPParserError";
   const reason = `${cause?.code ?? (isParser ? cause.name : message)}`;
   const hint = /REFUSED/.test(reason)
@@ -179,14 +177,13 @@ export function networkReason(error: unknown): string {
 }
 
 /**
- * The problem with an answer that contains no reply of Redis.
+ * For an answer without a reply of Redis.
  *
- * @param said the error in it, empty where there is none
- * @param status unknown behind a client of an SDK
+ * @param said the error in it, or empty
  */
 export function answerReason(said: string, status = 200): string {
   // A REST API is never "not found", whatever the answer says.
   if (said && status !== 404) return said;
-  // Others, such as 413, 429 and 502, come from a gateway that has a REST API behind it.
+  // A status such as 413, 429 or 502 comes from a gateway before a REST API.
   return status < 405 ? "no answer of Upstash's REST API: is the URL right?" : "no usable reply";
 }

@@ -1,14 +1,14 @@
 import { sharesRequests } from "../runtime/runtime.ts";
 
-/** The places at first, and after a pause. */
+/** At first, and after a pause. */
 const first = 100;
 
-/** When the answer to one came: in time for twice as many, as soon as possible, in time, or not in time. */
+/** In time for twice as many, as soon as possible, in time, or not in time. */
 export type Promptness = "early" | "usual" | "late" | "never";
 
 /**
- * Places for commands or calls that are under way at once: as many as are answered in time. More would be executed after their
- * callers have given up. So each early answer makes room for one more, and each late one for one fewer.
+ * Places for commands or calls that are in flight at once: as many as are answered in time, because more would be
+ * executed after their callers have given up. An early answer makes room for one more, a late one for one fewer.
  */
 export class Room {
   #places = first;
@@ -22,9 +22,9 @@ export class Room {
     this.#least = least;
   }
 
-  /** Takes a place. False: there is none. On Workers nothing may wait for what another invocation has opened. */
+  /** False: there is no place. On Workers there always is, because nothing may wait for another invocation. */
   take(): boolean {
-    // After a pause the endpoints may be faster or slower than before.
+    // The endpoints may have become faster or slower.
     if (this.#taken === 0) this.#places = first;
     if (this.#taken >= this.#places && sharesRequests()) return false;
     this.#taken += 1;
@@ -32,9 +32,9 @@ export class Room {
   }
 
   /**
-   * Waits for a place, and takes it: an urgent request leaves before all others.
+   * Waits for a place, and takes it. Urgent requests come first.
    *
-   * @param onGiveUp sees to it that its argument is called when this waits no longer. Its result cancels that
+   * @param onGiveUp calls its argument when this waits no longer. Its result cancels that
    * @returns whether it has a place
    */
   wait(isUrgent: boolean, onGiveUp: (giveUp: () => void) => () => void): Promise<boolean> {
@@ -56,7 +56,7 @@ export class Room {
     this.#taken += 1;
   }
 
-  /** Gives a place back, to the next one that waits. Without `promptness` nothing was sent, which shows nothing. */
+  /** Without `promptness` nothing was sent, which shows nothing. */
   leave(promptness?: Promptness): void {
     this.#places += this.#change(promptness);
     this.#taken -= 1;
@@ -70,11 +70,11 @@ export class Room {
 
   #change(promptness: Promptness | undefined): -1 | 0 | 1 {
     const places = this.#places;
-    // If half of the places are free, an answer shows nothing of what would become of more.
+    // While half of the places are free, an answer says nothing about more.
     const isUsed = 2 * this.#taken >= places;
     if (isUsed && (promptness === "early" || (promptness === "usual" && places < first))) return 1;
     if (promptness === "never") return places > this.#least ? -1 : 0;
-    // Endpoints that are far away are always late.
+    // Far endpoints are always late.
     return promptness === "late" && places > first ? -1 : 0;
   }
 }

@@ -1,9 +1,6 @@
 import { permanentErrors } from "./server-errors.ts";
 
-/**
- * The kind of a {@link RedlockError}. It is stable, and equal in every realm and bundle. The first four
- * belong to the lock client, the others to `redlock-edge/idempotency`, `/webhooks`, `/inbox` and `/sync`.
- */
+/** The kind of a {@link RedlockError}, equal in every realm and bundle. */
 export type RedlockErrorCode =
   | "LOCK_HELD"
   | "NO_QUORUM"
@@ -23,29 +20,29 @@ export type RedlockErrorCode =
   | "MAILBOX_FULL"
   | "REFRESHED_NOT_WRITTEN";
 
-// A registered symbol, so that an error is recognised across realms and across two copies of this package.
+// Registered, so that it is found across realms and copies of this package.
 const brand = Symbol.for("redlock-edge.error");
 
 /**
- * Base of the errors of this package. Misuse (a wrong argument) is a `TypeError` or `RangeError` instead, and an aborted
- * call rejects with its signal's `reason`.
+ * Base of the errors of this package. A wrong argument is a `TypeError` or `RangeError` instead, and an aborted call
+ * rejects with its signal's `reason`.
  */
 export class RedlockError extends Error {
-  /** The kind of the error. Use it if `instanceof` may fail. */
+  /** Use it if `instanceof` may fail. */
   readonly code: RedlockErrorCode;
 
   constructor(code: RedlockErrorCode, message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.code = code;
-    // The name is set, not derived from the class: minifiers rename classes.
+    // Minifiers rename classes.
     Object.defineProperty(this, "name", { value: "RedlockError", configurable: true, writable: true });
     Object.defineProperty(this, brand, { value: true });
   }
 }
 
 /**
- * Whether `value` is an error of this package, even when it comes from another realm (an iframe, a `vm`
- * context) or from a second copy of the package, where `instanceof` fails.
+ * Whether `value` is an error of this package, even from another realm (an iframe, a `vm` context) or a second copy of
+ * the package, where `instanceof` fails.
  *
  * @example
  * if (isRedlockError(error) && error.code === "LOCK_HELD") return new Response("busy", { status: 409 });
@@ -56,31 +53,30 @@ export function isRedlockError(value: unknown): value is RedlockError {
 
 /** Who holds a lock, as a round has read it. */
 export interface LockHolder {
-  /** The `note` that it was acquired with. Undefined: none. */
+  /** The `note` that it was acquired with. */
   readonly note: string | undefined;
-  /** When a quorum may be free again, in ms from now: `retryAfter` of the error. Undefined: not known. */
+  /** ms until a quorum may be free again, if known. */
   readonly expiresIn: number | undefined;
 }
 
-/** Someone else holds the resource: enough endpoints said so to make a quorum impossible. */
+/** Someone else holds the resource at so many endpoints that no quorum is possible. */
 export class LockHeldError extends RedlockError {
   /** The resources asked for. */
   readonly resources: readonly string[];
   /** How long `acquire` waited, in ms. */
   readonly waited: number;
-  /** When a quorum may be free again, in ms from now. Known only with `fencing` or several resources. */
+  /** ms until a quorum may be free again. Known only with `fencing` or several resources. */
   readonly retryAfter: number | undefined;
   /**
-   * The holder, if enough endpoints named one holder in the last round that nobody else can have a quorum. Known with
-   * `fencing`, several resources or a run's `lock`, because their script returns it. For any other lock, `inspect` tells you
-   * the holder. The message does not have it: messages may reach strangers.
+   * The holder, if enough endpoints named one. Known only with `fencing`, several resources or a run's `lock`: use
+   * `inspect` for any other lock. The message leaves it out, because messages may reach strangers.
    */
   readonly holder: LockHolder | undefined;
 
   /**
    * Someone else holds the resources.
    *
-   * @param details `how`: how the message says that they are held. Default: by someone else
+   * @param details `how`: for the message. Default: by someone else
    */
   constructor(
     resources: readonly string[],
@@ -101,27 +97,25 @@ export class LockHeldError extends RedlockError {
 
 /** One endpoint's answer. An outage (`error`) never looks like contention (`held`), nor the reverse. */
 export interface Vote {
-  /** The endpoint's name. */
   readonly endpoint: string;
   /**
-   * `granted`: it did the requested work. `held`: it has someone else's value. `lost`: it no longer has ours.
-   * `error`: no usable answer, see `cause`. `pending`: not answered when the round was decided.
+   * `granted`: it did the requested work. `held`: it has someone else's value. `lost`: it no longer has ours. `error`:
+   * no usable answer, see `cause`. `pending`: no answer when the round was decided.
    */
   readonly outcome: "granted" | "held" | "lost" | "error" | "pending";
   /** Why an `error` vote does not count. */
   readonly cause?: EndpointError;
 }
 
-/** Too few endpoints answered, or their answers came too late to be of use. */
+/** Too few endpoints answered, or too late. */
 export class QuorumError extends RedlockError {
-  /** Each endpoint's answer. An answer with the outcome `error` carries its `cause`. */
+  /** Each endpoint's answer. */
   readonly votes: readonly Vote[];
 
   /**
    * Too few endpoints answered in time.
    *
-   * @param details `late`: whether they answered, but too late. `ttl`: in ms, that the call asked for. `why`: the reason,
-   * instead of the votes
+   * @param details `late`: they answered too late. `ttl`: of the call, in ms. `why`: the reason, instead of the votes
    */
   constructor(
     action: string,
@@ -144,7 +138,6 @@ export class QuorumError extends RedlockError {
 
 /** The lock is lost: its validity ended, or a quorum no longer has its token. */
 export class LockLostError extends RedlockError {
-  /** The resources that were held. */
   readonly resources: readonly string[];
 
   constructor(resources: readonly string[], why: string) {
@@ -155,33 +148,30 @@ export class LockLostError extends RedlockError {
 }
 
 /**
- * Why one endpoint's answer does not count. `timeout`: no answer in time. `network`: `fetch` or the connection failed.
- * `http`: a status other than 200 and 400, redirects included. `redis`: Redis answered with an error.
- * `malformed`: the protocol does not allow this reply, or it is too large.
+ * Why an endpoint's answer does not count. `timeout`: no answer in time. `network`: `fetch` or the connection failed.
+ * `http`: a status other than 200 and 400, redirects included. `redis`: Redis answered with an error. `malformed`: the
+ * protocol does not allow this reply, or it is too large.
  */
 export type EndpointErrorKind = "timeout" | "network" | "http" | "redis" | "malformed";
 
-/** The messages of servers that would refuse an equal request again. */
 const permanent = new RegExp(`\\b(${permanentErrors.join("|")})\\b`);
 
 /** One endpoint failed. Found as `cause` in the votes of a {@link QuorumError} and in `endpointError` events. */
 export class EndpointError extends RedlockError {
-  /** The endpoint's name. */
   readonly endpoint: string;
   readonly kind: EndpointErrorKind;
-  /** HTTP status, where there was an HTTP answer. */
+  /** HTTP status, if there was an HTTP answer. */
   readonly status: number | undefined;
   /**
-   * Whether an equal request would fail again until somebody changes the settings, the plan or the program. For example, the
-   * token is wrong (401) or may not do this (403, NOPERM), there is no such endpoint (404), or the server does not know the
-   * command. docs/errors.md has the whole list. Calls do not wait for such an endpoint.
+   * Whether an equal request would fail again until somebody changes something, for example because the token is wrong
+   * (401) or may not do this (403, NOPERM). Calls do not wait for such an endpoint. docs/errors.md has the whole list.
    */
   readonly permanent: boolean;
-  /** For how many ms the endpoint has asked to be left alone (HTTP 429 with `retry-after`). Undefined: it has not. */
+  /** ms for which the endpoint wants no requests (HTTP 429 with `retry-after`). */
   readonly retryAfter: number | undefined;
   /**
-   * Whether the command was given up before it was sent, so it is never executed and nothing has to be undone. An endpoint of
-   * your own may throw such an error, too, if it is sure of that. Default false.
+   * Whether the command was never sent, so that nothing has to be undone. Your own endpoint may throw such an error if
+   * it is sure of that. Default false.
    */
   readonly unsent: boolean;
 
@@ -203,21 +193,18 @@ export class EndpointError extends RedlockError {
     this.status = options?.status;
     this.retryAfter = options?.retryAfter;
     this.unsent = options?.unsent ?? false;
-    // A client of a Cluster that has followed too many redirections says so as an error of the network. That passes.
+    // A Cluster client that followed too many redirections says so as an error of the network, which passes.
     this.permanent =
       [401, 403, 404].includes(this.status ?? 0) || (kind !== "network" && permanent.test(message));
   }
 }
 
-/** Whether `error` is an {@link EndpointError}, from any copy of this package: an endpoint may come from another one. */
+/** From any copy of this package, because an endpoint may come from another one. */
 export function isEndpointError(error: unknown): error is EndpointError {
   return isRedlockError(error) && error.code === "ENDPOINT_ERROR";
 }
 
-/**
- * The sentence that follows the reason if a time was too short. A ttl, lease or interval below a second is allowed,
- * but usually seconds were meant.
- */
+/** A ttl, lease or interval below a second is allowed, but usually seconds were meant. */
 export function secondsHint(ms: number | undefined): string {
   return ms && ms < 1_000 ? `: ${ms} is ${ms} ms; did you mean ${ms}_000?` : "";
 }

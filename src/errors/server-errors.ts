@@ -1,9 +1,8 @@
 /**
- * Refusals that last: an equal request would fail again until somebody changes the settings, the plan or the program. Each is a
- * part of the server's message.
+ * Parts of messages of refusals that last until somebody changes something.
  *
- * Sources: Redis's `server.c`, `acl.c` and `script.c`, and https://upstash.com/docs/redis/troubleshooting. Upstash documents no
- * text for a database that is paused or archived, so that row stands for what gateways say.
+ * Sources: Redis's `server.c`, `acl.c` and `script.c`, and https://upstash.com/docs/redis/troubleshooting. Upstash
+ * documents no text for a paused or archived database, so that row stands for what gateways say.
  */
 export const permanentErrors = [
   "WRONGPASS",

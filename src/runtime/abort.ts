@@ -1,16 +1,15 @@
-/** What each signal calls. */
 const known = new WeakMap<object, Set<() => void>>();
 
 /**
- * Calls `callback` when `signal` aborts. The signal has not aborted yet. The returned function cancels the call. All callbacks
- * of a signal share one listener: many calls may share a signal, and Node warns of a leak above ten listeners.
+ * Calls `callback` when `signal`, which has not aborted yet, aborts. The returned function cancels it. All callbacks
+ * share one listener, because Node warns of a leak above ten.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const callbacks = known.get(signal) ?? new Set();
   known.set(signal, callbacks);
-  // A signal that has this listener already does not take it once more.
+  // A signal takes a listener once.
   signal.addEventListener("abort", callAll);
-  // One of its own: a caller may pass one function twice.
+  // A caller may pass one function twice.
   const entry = () => callback();
   callbacks.add(entry);
   return () => {
@@ -24,8 +23,8 @@ function callAll({ target }: Event): void {
 }
 
 /**
- * What `work` resolves to, or undefined as soon as `signal` aborts. The work goes on: requests under way must be heard,
- * because one that is executed after its rollback would hold the lock until its ttl.
+ * Undefined as soon as `signal` aborts. The work goes on, because a request that is executed after its rollback would
+ * hold the lock until its ttl.
  */
 export function unlessAborted<Value>(
   work: Promise<Value>,

@@ -1,5 +1,3 @@
-// Byte arrays: joining, hex and SHA-256. Depends on nothing but Web Crypto.
-
 /**
  * Joins byte arrays into one.
  *
@@ -16,7 +14,7 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return whole;
 }
 
-/** Two digits for each byte: to make them anew for each token takes half of the time that a token takes. */
+/** Made once, because they take half of the time that a token takes. */
 const digits = /* @__PURE__ */ Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /**
@@ -52,8 +50,8 @@ export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /**
- * Returns the bytes under the narrower type that newer type libraries require of Web Crypto and of bodies: their buffer
- * must not be shared memory. This is not checked. The platform throws a `TypeError` for shared memory.
+ * The type that newer libraries require: the buffer must not be shared memory. This is not checked, but the platform
+ * throws a `TypeError`.
  */
 export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;

@@ -1,27 +1,24 @@
 import { onAbort } from "./abort.ts";
 import { toHex } from "./bytes.ts";
 
-/**
- * Clocks, timers and randomness. All of this package's time comes from here, so that a simulator can replace it. In
- * production you need not pass one.
- */
+/** Clocks, timers and randomness, which a simulator can replace. In production you need not pass one. */
 export interface Runtime {
   /** Wall clock: ms since 1970. May step in either direction. */
   now(): number;
   /** Monotonic clock in ms. May stand still while the platform freezes the process. */
   monotonic(): number;
   /**
-   * Calls `callback` once after `ms`. The returned function cancels it. `keepsAlive` false: the process may end before,
-   * if nothing else keeps it alive. Default true.
+   * Calls `callback` once after `ms`. The returned function cancels it. `keepsAlive` false: the process may end before.
+   * Default true.
    */
   timer(ms: number, callback: () => void, keepsAlive?: boolean): () => void;
   /** A number in [0, 1), for jitter. */
   random(): number;
-  /** Fills `bytes` from a cryptographic source, for tokens. */
+  /** Fills `bytes` from a cryptographic source. */
   randomBytes(bytes: Uint8Array): void;
 }
 
-/** The longest delay that a timer of every platform keeps, in ms: 2^31 − 1, about 24 days. A longer one fires at once. */
+/** In ms: 2^31 − 1, about 24 days. A longer timer fires at once. */
 export const maxTimerDelay = 2_147_483_647;
 
 /** The platform's own clocks and randomness. */
@@ -29,23 +26,23 @@ export const systemRuntime: Runtime = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   timer(ms, callback, keepsAlive = true) {
-    // By the library that has set it: fake timers may come or go before it is cancelled.
+    // Of the library that has set it, because fake timers may come or go meanwhile.
     const cancel = clearTimeout;
     const id = setTimeout(callback, ms);
-    // Only Node and Bun have it. Elsewhere the id is a number.
+    // Node and Bun. Elsewhere the id is a number.
     if (!keepsAlive) Object(id).unref?.();
     return () => cancel(id);
   },
   random: () => Math.random(),
   randomBytes: (bytes) => {
-    // Narrowed to what newer type libraries ask for: it must not be shared memory.
+    // Newer type libraries refuse shared memory.
     crypto.getRandomValues(bytes as Uint8Array<ArrayBuffer>);
   },
 };
 
 /**
- * Whether the calls of a process may wait for each other's requests and timers. On Workers, and on edge platforms made like them, they
- * may not: what one invocation has opened ends with it, and another must not use it.
+ * Whether calls may wait for each other's requests and timers. On Workers, and on edge platforms made like them, these
+ * end with the invocation that has opened them.
  */
 export function sharesRequests(): boolean {
   const { navigator, EdgeRuntime } = globalThis as {
@@ -55,16 +52,16 @@ export function sharesRequests(): boolean {
   return navigator?.userAgent !== "Cloudflare-Workers" && EdgeRuntime === undefined;
 }
 
-/** How far, in ms, two clocks may seem to move apart only because one of them shows whole ms. */
+/** ms by which two clocks may seem to move apart because one of them shows whole ms. */
 const rounding = 2;
 
-/** By runtime, not by stopwatch: each reading by any part of the library shortens the time between two readings. */
+/** By runtime, because each reading by any part of the library shortens the time between two readings. */
 const clocks = new WeakMap<Runtime, () => number>();
 
 /**
- * Starts a clock that errs on the safe side: of the wall clock and the monotonic one it believes the one that advanced more.
- * The wall clock may be set back, and the monotonic clock stands still while a Lambda is frozen. If one of them happens after
- * the other, both totals are too small, so the clocks are compared at every reading.
+ * Starts a clock that errs on the safe side: of the wall clock and the monotonic clock it believes the one that
+ * advanced more. The wall clock may be set back, and the monotonic clock stands still while a Lambda is frozen. If one
+ * happens after the other, both totals are too small, so the clocks are compared at every reading.
  *
  * Assumption: between two readings at least one of the clocks goes on. Every call of the library reads them, and while
  * something listens to the signal of a hold they are read once a second.
@@ -76,7 +73,7 @@ export function stopwatch(runtime: Runtime): () => number {
   return () => now() - start;
 }
 
-/** A clock that never goes back. Of each step of a clock it misses at most 3 ms, which could as well be rounding. */
+/** Never goes back. Of each step of a clock it misses at most 3 ms, which could as well be rounding. */
 function steadyClock(runtime: Runtime): () => number {
   let wall = runtime.now();
   let monotonic = runtime.monotonic();
@@ -87,9 +84,9 @@ function steadyClock(runtime: Runtime): () => number {
     const step = runtime.monotonic() - monotonic;
     latest = Math.max(latest, before + Math.max(wallStep, step));
     const ahead = Math.round(wallStep - step);
-    // The wall clock was set, the process was frozen, or fake timers have replaced the clocks: the time so far is kept, and
-    // both are read from here on. A wall clock that falls behind counts even if it is within the rounding, because otherwise
-    // as much would be missing from the next freeze.
+    // The wall clock was set, the process was frozen, or fake timers have replaced the clocks: both are read anew from
+    // here on. A wall clock that falls behind counts even within the rounding, or as much would be missing from the
+    // next freeze.
     if (ahead < 0 || ahead > rounding || step < 0) {
       wall += wallStep;
       monotonic += step;
@@ -99,7 +96,7 @@ function steadyClock(runtime: Runtime): () => number {
   };
 }
 
-/** Resolves after `ms`, or as soon as `signal` aborts. The caller checks the reason. */
+/** Resolves early if `signal` aborts. The caller checks the reason. */
 export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -113,7 +110,7 @@ export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promi
   });
 }
 
-/** Waits for `work`, which does not reject, but no longer than `ms`. */
+/** `work` must not reject. */
 export function settledWithin(runtime: Runtime, ms: number, work: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {
     // A `wait` may be endless.
@@ -125,10 +122,10 @@ export function settledWithin(runtime: Runtime, ms: number, work: Promise<unknow
   });
 }
 
-/** The length of every {@link randomToken}. */
+/** Of every {@link randomToken}. */
 export const tokenLength = 33;
 
-/** A random name of 128 bits that begins with a letter, so that no client in between parses it as JSON or a number. */
+/** 128 bits, beginning with a letter, so that no client in between parses it as JSON or a number. */
 export function randomToken(runtime: Runtime): string {
   const bytes = new Uint8Array(16);
   runtime.randomBytes(bytes);
@@ -144,10 +141,10 @@ export type WaitUntil =
     };
 
 /**
- * Keeps work that has begun alive by the platform's `waitUntil`. Its failure is ignored there, as a failure of a
- * `waitUntil` that is asynchronous: it must not end the process as an unhandled rejection.
+ * Its failure is ignored, as is that of an asynchronous `waitUntil`, so that it does not end the process as an
+ * unhandled rejection.
  *
- * @returns whether the platform keeps it alive. If not, the caller has to wait for it
+ * @returns false: the caller has to wait for it
  */
 export function keepAlive(
   { waitUntil }: { readonly waitUntil?: WaitUntil | undefined },
@@ -157,12 +154,12 @@ export function keepAlive(
   const ignore = (): void => undefined;
   const kept = work.then(ignore, ignore);
   try {
-    // Called on its owner: a platform's context refuses to be called unbound.
+    // A platform's context refuses to be called unbound.
     const returned: unknown = typeof waitUntil === "function" ? waitUntil(kept) : waitUntil.waitUntil(kept);
     Promise.resolve(returned).catch(ignore);
     return true;
   } catch {
-    // The context has ended, or cannot be called like this. No lock may be lost for that: the caller waits itself.
+    // The context has ended, or cannot be called like this. The caller waits itself, so that no lock is lost.
     return false;
   }
 }
@@ -170,5 +167,4 @@ export function keepAlive(
 /** A time such as `2023-07-19T14:56:51.634Z` in ms since 1970, or NaN. It reads no clock. */
 export const parseTime = (text: string): number => Date.parse(text);
 
-/** The opposite of {@link parseTime}. */
 export const formatTime = (time: number): string => new Date(time).toISOString();
