@@ -17,7 +17,7 @@ import type { WakeUpListener } from "./wake-up.ts";
  * Runs rounds until one acquires the lock or the waiting is over.
  *
  * @throws LockHeldError | QuorumError the error of the last round, or of the protocol
- * @throws the signal's reason when it aborts
+ * @throws the signal's reason
  */
 export function acquire(
   settings: Settings,
@@ -28,7 +28,6 @@ export function acquire(
   return new Acquisition(settings, resources, options, protocol).run();
 }
 
-/** The result of an acquire, or its error if others hold the lock. */
 export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | LockHeldError> {
   try {
     return await acquiring;
@@ -38,20 +37,17 @@ export async function orHeld<Value>(acquiring: Promise<Value>): Promise<Value | 
   }
 }
 
-/** A round that claims, and its outcome. */
 interface Claimed extends Grant {
   readonly round: Round<CellAnswer>;
   /** Undefined: the caller's signal has aborted it. */
   readonly result: RoundResult | undefined;
-  /** What decided: the round, or what had to confirm it. */
+  /** The round, or its confirmation. */
   last: Decision;
   next: Next;
   lock?: Lock;
-  /** The protocol's end of the call. */
   error?: unknown;
 }
 
-/** One call of `acquire`: what its rounds have in common. */
 class Acquisition {
   readonly #settings: Settings;
   readonly #resources: readonly string[];
@@ -59,10 +55,10 @@ class Acquisition {
   readonly #protocol: Protocol;
   readonly #elapsed: () => number;
   #rounds = 0;
-  /** Whether each round so far was granted by some endpoint. */
+  /** Whether some endpoint granted each round so far. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
-  /** Ends a call whose next round is not sent. The finding of the last round says more than that. */
+  /** Replaced by the finding of each round, which says more. */
   #endWithoutTurn = (): never => {
     const votes = this.#settings.endpoints.map(({ name }) => ({
       endpoint: name,
@@ -79,7 +75,6 @@ class Acquisition {
     this.#elapsed = stopwatch(settings.runtime);
   }
 
-  /** Runs the call, and reports its end. */
   async run(): Promise<Lock> {
     const { onEvent, runtime } = this.#settings;
     const { signal, note, deadline = Infinity } = this.#options;
@@ -105,11 +100,10 @@ class Acquisition {
     return { resources: this.#resources, rounds: this.#rounds, elapsed: this.#elapsed() };
   }
 
-  /** Waits for its turn, sends a round, and undoes it unless it acquires the lock. */
   async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock>> {
     const { signal } = this.#options;
     const { turns, runtime, timeout } = this.#settings;
-    // Its turn comes within `wait`, or if less remains of it, within the timeout of its requests.
+    // If less remains than the timeout of its requests, it waits for that.
     const ms = Math.min(Math.max(progress.remaining(), timeout), progress.untilDeadline());
     const claimed = await turns.claim({ runtime, timeout, ms, signal }, () => this.#claim(progress));
     if (!claimed) return { next: "end", end: this.#endWithoutTurn };
@@ -119,7 +113,7 @@ class Acquisition {
       this.#settings.ownHolds.add(claimed.cell.keys, claimed.lock);
       return { value: claimed.lock };
     }
-    // If the call is aborted, the conclusion goes on, and the undo waits for it.
+    // After an abort the conclusion goes on, and the undo waits for it.
     progress.keep(concluding.then(() => this.#undo(claimed)));
     if (signal?.aborted) throw signal.reason;
     const failed = this.#failed(claimed);
@@ -127,19 +121,18 @@ class Acquisition {
     return failed;
   }
 
-  /** Claims on every endpoint. */
   async #claim(progress: Progress): Promise<Claimed> {
     const { signal } = this.#options;
     if (signal?.aborted) throw signal.reason;
     this.#rounds += 1;
     const settings = this.#settings;
     const { timeout, runtime } = settings;
-    // Fresh in every round: HTTP keeps no order, so a late undo of one round must not name the next round's claim.
+    // Fresh in each round: HTTP keeps no order, so a late undo must not name the next round's claim.
     const cell = this.#protocol.cell(randomToken(runtime));
     const limit = progress.untilDeadline();
     const ttl = ttlWithin(settings.ttl, limit);
-    // The last round is not hasty, so that it can tell contention from an outage. It has its whole timeout for that, even if
-    // the deadline is near.
+    // The last round waits out its timeout, even if the deadline is near, so that it can tell contention from an
+    // outage.
     const isHasty = progress.remaining() > timeout;
     const claim = (call: Call) => {
       const answer = this.#protocol.claim(call, cell, ttl);
@@ -151,7 +144,7 @@ class Acquisition {
     return { protocol: this.#protocol, cell, round, ttl, limit, result, last: round, next: "pause" };
   }
 
-  /** Decides the outcome of a round: a lock, if it is granted and confirmed, or the protocol's answer. It never rejects. */
+  /** Never rejects. */
   async #conclude(claimed: Claimed): Promise<void> {
     const { protocol, cell, round, ttl, result } = claimed;
     try {
@@ -162,7 +155,7 @@ class Acquisition {
           if (lock.remaining() > 0) claimed.lock = lock;
         }
       }
-      // Only now is it undone, so that the release knows the protocol's finding.
+      // Before the undo, so that the release knows the protocol's finding.
       if (result && !claimed.lock) claimed.next = (await protocol.next?.(round)) ?? "pause";
     } catch (error) {
       claimed.next = "end";
@@ -170,10 +163,9 @@ class Acquisition {
     }
   }
 
-  /** Undoes a round wherever it may have claimed. What confirmed it has left nothing but counters. */
+  /** The confirmation needs no undo, because it has left nothing but counters. */
   #undo({ protocol, cell, round, result }: Claimed): Promise<void> {
-    // If it was refused, others have so much of it that this frees no quorum. If it published a message, waiters would wake
-    // each other again and again.
+    // The undo of a refused round frees no quorum. If it published a message, waiters would wake each other forever.
     const isAnnounced = result !== "refused";
     return undoQuietly(this.#settings, round.calls, (call, claim) =>
       protocol.release(call, cell, claim, isAnnounced),
@@ -193,7 +185,7 @@ class Acquisition {
         if (result !== "refused" || !onEvent) return;
         emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder: holderOf(round.calls) });
       },
-      // A pause that the protocol has chosen may be known at the endpoints.
+      // Messages cannot shorten a pause that the protocol has chosen.
       rest: (poll, longest) => this.#rest(round, poll, next === "pause" ? longest : poll),
       end: () => {
         throw claimed.error ?? this.#errorOf(claimed);
@@ -201,19 +193,19 @@ class Acquisition {
     };
   }
 
-  /** Waits for the message of a release, where others hold the lock and publish one. Else undefined: the loop pauses. */
+  /** Waits for the message of a release. Undefined: no holder publishes one, so the loop pauses. */
   #rest(round: Round<CellAnswer>, poll: number, longest: number): Promise<void> | undefined {
     const { signal } = this.#options;
     const outcomes = round.calls.map(({ answer }) => answer?.outcome);
     if (!outcomes.includes("held") || poll === 0) return undefined;
     const { waiter } = this.#protocol;
     if (waiter) this.#listener ??= this.#settings.wakeUp?.listen(this.#settings, waiter, this.#resources);
-    // Those that got a part each have kept each other out: nobody may hold it, so nobody may publish its release.
+    // If contenders got a part each, perhaps nobody holds it, so nobody would publish its release.
     const most = outcomes.includes("granted") ? poll : longest;
     return this.#listener?.wait({ round, poll, longest: most, signal });
   }
 
-  /** Called when its undo has ended: more answers are known then, also of a round that was cut short. */
+  /** Called after the undo, when more answers are known. */
   #errorOf({ cell, round, result, last }: Claimed): RedlockError {
     const { calls } = round;
     const refused = last.votes().filter(({ outcome }) => outcome === "held").length;

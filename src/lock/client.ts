@@ -1,15 +1,14 @@
 import { checkThis, wrongType } from "../check/check.ts";
 import { type AcquireOptions, type LockOptions, resolveSettings, type Settings } from "./options.ts";
 
-/** The parts of a client. */
 export interface ClientState {
-  /** Endpoints, runtime and defaults, checked. */
+  /** Checked. */
   readonly settings: Settings;
-  /** The defaults as they were given. */
+  /** As they were given. */
   readonly options: LockOptions;
 }
 
-/** A client: a {@link Redlock}. Nothing else will do: the parts that the functions beside it need are internal. */
+/** A {@link Redlock}. Nothing else will do, because functions need its internal parts. */
 export interface LockClient {
   /** See {@link Redlock}. */
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
@@ -17,16 +16,15 @@ export interface LockClient {
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
 }
 
-// A registered symbol, so that a second copy of this package finds it. No log shows it: it is not enumerable.
+// Registered, so that a second copy of this package finds it, and not enumerable, so that no log shows it.
 const stateKey = Symbol.for("redlock-edge.client");
 
-/** Makes an object a client. */
 export function setClientState(redlock: LockClient, value: ClientState): void {
   Object.defineProperty(redlock, stateKey, { value });
 }
 
 /**
- * @param call a call of its method, where it is the `this` of one
+ * @param call how it is called, if it is the `this` of a method
  * @throws TypeError when it is not a client
  */
 export function clientStateOf(redlock: LockClient, call?: string): ClientState {
@@ -42,16 +40,15 @@ function throwNoClient(redlock: unknown, example = ""): never {
   throw wrongType("redlock", redlock, `a client: new Redlock({ endpoints })${example}`);
 }
 
-/** The arguments of a function beside the client, in their order. One that is not listed here is a function. */
+/** Any other argument is a function. */
 const kinds: Readonly<Record<string, string>> = { name: "string", key: "string", options: "object" };
 
 /**
- * Checks what stands in each place of a call, from left to right: if an argument is left out, all after it are in wrong places,
- * and the first of them tells the reader which. Options have checks of their own, which know what a number stands for.
+ * Checks arguments from left to right: if you leave one out, all after it are in wrong places, and the error names the
+ * first. Options have checks of their own.
  *
- * @param call how it is called, for the error
  * @param given the arguments by their names, `redlock` for the client
- * @throws TypeError with the first argument that is of another kind
+ * @throws TypeError
  */
 export function checkCall(call: string, given: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(given)) {
@@ -67,7 +64,7 @@ export function checkCall(call: string, given: Readonly<Record<string, unknown>>
   }
 }
 
-/** The settings of a call beside the client's own methods: the client's defaults, then further layers, each checked. */
+/** The client's defaults, then further layers, each checked. */
 export function settingsOf(redlock: LockClient, ...layers: LockOptions[]): Settings {
   const { settings, options } = clientStateOf(redlock);
   return resolveSettings(settings, options, ...layers);

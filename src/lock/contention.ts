@@ -4,28 +4,26 @@ import { isVeto, quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { parseHolder } from "./note.ts";
 
-/** At most so many holds are remembered: they only serve a message. */
+/** They only serve a message. */
 const mostHolds = 1_000;
 
-/** The locks that a client holds itself, so that an error can say that the client is in its own way. */
+/** The locks that a client holds, so that an error can say that the client is in its own way. */
 export class OwnHolds {
-  /** By key, in the order of their beginning. */
+  /** By key, the oldest first. */
   readonly #holds = new Map<string, { remaining(): number }>();
 
-  /** Remembers acquired locks, and forgets locks that have ended. */
   add(keys: readonly string[], hold: { remaining(): number }): void {
     for (const [key, oldest] of this.#holds) {
       if (oldest.remaining() > 0 && this.#holds.size < mostHolds) break;
       this.#holds.delete(key);
     }
     for (const key of keys) {
-      // A key that is there keeps its place otherwise, and ended locks behind it would stay.
+      // Deleted first, because a known key would keep its place, and ended locks behind it would stay.
       this.#holds.delete(key);
       this.#holds.set(key, hold);
     }
   }
 
-  /** Whether the client holds one of these keys. */
   has(keys: readonly string[]): boolean {
     return keys.some((key) => (this.#holds.get(key)?.remaining() ?? 0) > 0);
   }
@@ -33,7 +31,7 @@ export class OwnHolds {
 
 type Calls = readonly Pick<Call<CellAnswer>, "answer">[];
 
-/** ms until a quorum of endpoints may be free. Undefined: too few have returned when they will be. */
+/** ms until a quorum may be free. Undefined: too few endpoints say. */
 export function timeUntilFree(calls: Calls): number | undefined {
   const held = calls.flatMap(({ answer }) => (answer?.outcome === "held" ? [answer.retryAfter ?? 0] : []));
   const missing = quorumOf(calls.length) - (calls.length - held.length);
@@ -41,7 +39,7 @@ export function timeUntilFree(calls: Calls): number | undefined {
   return expiry > 0 ? expiry : undefined;
 }
 
-/** What others may know of it. */
+/** Without its nonce, a secret. */
 export function holderOf(calls: Calls): LockHolder | undefined {
   const value = valueSeen(calls);
   if (value === undefined) return undefined;

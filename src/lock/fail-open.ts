@@ -3,8 +3,8 @@ import { isVeto } from "../quorum/tally.ts";
 import { emit } from "./events.ts";
 
 /**
- * Whether a call has failed because of an outage: so many endpoints failed that no quorum could answer. Contention is none, nor is
- * a client that had too much to send. If work ran without a lock then, it would run beside the holder of a healthy one.
+ * Whether so many endpoints failed that no quorum could answer. Contention or a client with too much to send is no
+ * outage: work without a lock could run beside a healthy lock's holder.
  */
 export function isOutage(error: unknown): error is QuorumError {
   if (!isRedlockError(error) || error.code !== "NO_QUORUM") return false;
@@ -12,7 +12,7 @@ export function isOutage(error: unknown): error is QuorumError {
   return isVeto(votes.filter(({ outcome }) => outcome === "error").length, votes.length);
 }
 
-/** Reports that work runs without protection: by an event, or where nobody hears events by a line on the console. */
+/** By an event, or else on the console. */
 export function reportUnguarded<Event extends { readonly type: "unguarded"; readonly error: unknown }>(
   onEvent: ((event: Event) => void) | undefined,
   event: Event,
