@@ -20,24 +20,23 @@ import {
   usingSchema,
 } from "./lock/options.ts";
 
-/** The parts of a client, and the defaults of its calls. */
+/** Options of {@link Redlock}: its parts, and the defaults of its calls. */
 export interface RedlockOptions extends LockOptions {
   /**
-   * The independent Redis databases, 1 or more, in any mix: `{ url, token }`, or any {@link Endpoint}, for example
-   * `upstashEndpoint(client)`. With n of them ⌊n/2⌋ + 1 must grant. That is not configurable.
+   * Independent Redis databases, 1 or more: `{ url, token }`, or any {@link Endpoint}, for example
+   * `upstashEndpoint(client)`. Of n, ⌊n/2⌋ + 1 must grant.
    */
   readonly endpoints: readonly (HttpEndpointOptions | Endpoint)[];
-  /** Clocks, timers and randomness, for simulators and tests. Default: the platform's. */
+  /** For simulators and tests. Default: the platform's. */
   readonly runtime?: ClientParts["runtime"];
 }
 
-/** {@link AcquireOptions} of a lock with a fence. */
 export type FencedOptions = AcquireOptions & { readonly fencing: true };
 
-/** {@link UsingOptions} without `failOpen`: there is always a lock. */
+/** There is always a lock. */
 type Guarded = { readonly failOpen?: false | undefined };
 
-/** What {@link Redlock.using} runs. */
+/** The function that {@link Redlock.using} runs. */
 export type Routine<Held extends Lock | undefined, Result> = (lock: Held) => Promise<Result> | Result;
 
 /**
@@ -54,7 +53,7 @@ export type Routine<Held extends Lock | undefined, Result> = (lock: Held) => Pro
  */
 export class Redlock implements LockClient {
   /**
-   * A client for locks on these endpoints. Its other options are the defaults of its calls. It sends nothing yet.
+   * A client for locks on these endpoints. It sends nothing yet.
    *
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are equal
    */
@@ -71,7 +70,7 @@ export class Redlock implements LockClient {
    * @param resource one name, or several that are acquired all together or not at all
    * @throws LockHeldError when it was still held after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
@@ -97,17 +96,11 @@ export class Redlock implements LockClient {
   }
 
   /**
-   * Runs `routine` while holding the lock, extends the lock while it runs, and always releases it.
+   * Runs `routine` while holding the lock, extends the lock while it runs, and always releases it. Await all work in
+   * the routine, because the lock is released when the routine's promise settles.
    *
-   * The routine ends when its promise does: work in it that you do not await goes on without the lock, and no error tells you.
-   * The lint rule `no-floating-promises` finds such work, and calls of `using` or `release` that you do not await.
-   *
-   * If the release fails, the call still returns the routine's result, or throws the routine's error. The routine has acted, so
-   * a caller that took this for a failure would repeat it. The `released` event has the error, and the lock expires by its
-   * ttl. If an endpoint refuses the release for good, the next call fails there with the server's error, and does not
-   * acquire.
-   *
-   * With `failOpen` the routine runs without a lock if too many endpoints fail for a quorum, and gets `undefined` in place of it.
+   * If the release fails, the call still returns the routine's result, or throws the routine's error, because a caller
+   * would repeat work that seems to have failed. The `released` event has the error, and the ttl frees the lock.
    *
    * @throws LockLostError when the lock was lost before the routine ended, unless the routine itself threw
    * @throws what {@link Redlock.acquire} throws
@@ -137,7 +130,7 @@ export class Redlock implements LockClient {
     resource: string | readonly string[],
     ...rest: [Routine<never, Result>] | [UsingOptions, Routine<never, Result>]
   ): Promise<Result> {
-    // With a fence, and with or without a lock, as the options say: the overloads have said so.
+    // The overloads have made sure of the type.
     const routine = rest[rest.length - 1] as Routine<Lock | undefined, Result>;
     if (typeof routine !== "function") {
       throw new TypeError("using needs a routine as its last argument: redlock.using(resource, routine)");
@@ -183,8 +176,8 @@ async function acquireOn(
   resource: string | readonly string[],
   options: AcquireOptions,
 ): Promise<Lock> {
-  // Without options of its own a call has the client's settings. With some, defaults that depend on others, as the timeout
-  // on the ttl, are computed anew from the options as they were given.
+  // Defaults that depend on other options, as the timeout on the ttl, are computed anew from the options as they were
+  // given.
   const usesDefaults = Object.keys(options).length === 0;
   const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
   const resources = checkResources(resource);

@@ -1,8 +1,7 @@
 import { nameHere } from "./foreign-options.ts";
 
-// Checks of arguments. Messages contain the wrong value, except where it may be a secret.
+// Messages contain the wrong value, unless it may be a secret.
 
-/** A number within bounds, both included. */
 export function checkNumber(name: string, value: number, min: number, max: number): number {
   if (!(checkType(name, value, "number") >= min && value <= max)) {
     throw new RangeError(`${name} must be between ${min} and ${max}, got ${value}`);
@@ -10,7 +9,6 @@ export function checkNumber(name: string, value: number, min: number, max: numbe
   return value;
 }
 
-/** An integer within bounds, both included. */
 export function checkInteger(name: string, value: number, min: number, max: number): number {
   if (!Number.isInteger(checkNumber(name, value, min, max))) {
     throw new RangeError(`${name} must be an integer, got ${value}`);
@@ -18,24 +16,24 @@ export function checkInteger(name: string, value: number, min: number, max: numb
   return value;
 }
 
-/** A value of the right type. Null and arrays are not objects. */
+/** Null and arrays are no objects. */
 export function checkType<Value>(name: string, value: Value, type: string): Value {
   if (typeof value === type && value !== null && !Array.isArray(value)) return value;
   throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);
 }
 
-/** Refuses to run a method without its object: the `this` of one that was taken off it is missing. */
+/** A method that was taken off its object has no `this`. */
 export function checkThis(object: unknown, call: string): void {
   if (!object) throw new TypeError(`the method was taken off its object: call it as ${call}`);
 }
 
-/** The error for a value of the wrong type: `expected` says what, with an article. */
+/** `expected`: with an article. */
 export function wrongType(name: string, value: unknown, expected: string): TypeError {
   const what = value === undefined ? "is missing: it must be" : "must be";
   return new TypeError(`${name} ${what} ${expected}${value === undefined ? "" : `, got ${show(value)}`}`);
 }
 
-/** Text of 1 … `most` characters. The message contains its length only, because it may be a secret. */
+/** The message has the length only, because the text may be a secret. */
 export function checkText(name: string, value: string, most = 255): string {
   const { length } = checkType(name, value, "string");
   if (length < 1 || length > most) {
@@ -45,7 +43,7 @@ export function checkText(name: string, value: string, most = 255): string {
   return checkWellFormed(name, value);
 }
 
-/** The name of a lock or of work to do once: text of 1 … `most` characters without a part that stands for a missing value. */
+/** The name of a lock or of work to do once. No part of it may stand for a missing value. */
 export function checkName(option: string, name: string, most = 1_024): string {
   checkText(option, name, most);
   const missing = missingPartOf(name);
@@ -56,57 +54,48 @@ export function checkName(option: string, name: string, most = 1_024): string {
 }
 
 /**
- * The part of a name that a template makes of a missing value, as in `order:${undefined}` and `order-${undefined}`. A word such
- * as not-null-check is none.
+ * A template makes it of a missing value, as in `order:${undefined}` and `order-${undefined}`, but not-null-check is
+ * none.
  */
 export function missingPartOf(name: string): string | undefined {
   const form = /(?:^|[:/#|=@,.\s_-])(undefined|null|NaN|Invalid Date|\[object \w+\])(?:$|[:/#|=@,.])/;
   return form.exec(name)?.[1];
 }
 
-/**
- * Text that UTF-8 can represent. Half of a surrogate pair arrives in Redis as the replacement character, so two such names
- * would become one: different names would become one there.
- */
+/** Half of a surrogate pair arrives in Redis as the replacement character, so different names would become one. */
 export function checkWellFormed(name: string, value: string): string {
   if (!isWellFormed(value)) throw new RangeError(`${name} has half of a surrogate pair in it`);
   return value;
 }
 
-/** Whether no half of a surrogate pair is in it. */
 export function isWellFormed(value: string): boolean {
   return !/\p{Surrogate}/u.test(value);
 }
 
-/** Throws a TypeError or RangeError that names the option where its value cannot be used. */
+/** Throws a TypeError or RangeError that names the option. */
 export type Check = (name: string, value: never) => unknown;
 
-/** What each option of a set must be. The compiler notices when one is missing. */
+/** The compiler notices a missing option. */
 export type Schema<Options> = { readonly [Name in keyof Options]-?: Check };
 
-/** A number within bounds, both included. */
 export function number(min: number, max: number, unit?: "ms"): Check {
   return (name, value) => checkNumber(unit ? `${name} (${unit})` : name, value, min, max);
 }
 
-/** An integer within bounds, both included. */
 export function integer(min: number, max: number): Check {
   return (name, value) => checkInteger(name, value, min, max);
 }
 
-/** By option: the calls of this process have been told once. */
 const toldOfSeconds = new Set<string>();
 
-/** Whether somebody has probably written seconds: so short a time, an hour of seconds, or days of them. */
+/** Less than `least`, an hour of seconds, or days of them. */
 function isInSeconds(ms: number, least: number): boolean {
   return ms > 0 && (ms < least || ms === 3_600 || (ms % 86_400 === 0 && ms <= 31 * 86_400));
 }
 
 /**
- * Says on the console, once for each option, that a time was probably meant in seconds. Such a time is taken, because tests need
- * short times. But a lock or a result would be kept for a thousandth of what was meant, and nothing else would tell.
- *
- * @param least a shorter time is probably one in seconds
+ * Warns once for each option if a time was probably meant in seconds. The time is taken, because tests need short
+ * times.
  */
 export function tellOfSeconds(name: string, ms: number, least = 1_000): void {
   if (!isInSeconds(ms, least) || toldOfSeconds.has(name)) return;
@@ -114,17 +103,14 @@ export function tellOfSeconds(name: string, ms: number, least = 1_000): void {
   console.warn(`redlock-edge: ${name}: ${ms} is in ms; did you mean ${ms} * 1_000?`);
 }
 
-/** An integer of ms within bounds, as {@link tellOfSeconds} looks at it. */
 export function milliseconds(min: number, max: number, least?: number): Check {
   return (name, value) => tellOfSeconds(name, checkInteger(`${name} (ms)`, value, min, max), least);
 }
 
-/** A value of this type. */
 export function typed(type: "boolean" | "function" | "object" | "string"): Check {
   return (name, value) => checkType(name, value, type);
 }
 
-/** One of these texts. */
 export function oneOf(...texts: readonly string[]): Check {
   return (name, value) => {
     if (texts.includes(value)) return;
@@ -135,7 +121,6 @@ export function oneOf(...texts: readonly string[]): Check {
   };
 }
 
-/** An AbortSignal. */
 export const abortSignal: Check = (name, value: unknown) => {
   if (typeof Object(value).removeEventListener === "function") return;
   throw wrongType(name, value, "an AbortSignal: controller.signal");
@@ -144,22 +129,19 @@ export const abortSignal: Check = (name, value: unknown) => {
 /** An option that its user checks. */
 export const later: Check = () => undefined;
 
-/** What {@link checkOptions} knows beside the schema. */
 export interface OptionHints {
-  /** The options that must be given. Default: none. */
   readonly required?: readonly string[];
-  /** The option that is meant where somebody gives a number in place of the options. */
+  /** Meant if somebody gives a number in place of the options. */
   readonly usual?: string;
-  /** The names of options of something else, and what that is. */
+  /** Names of other options, and where they belong. */
   readonly elsewhere?: Readonly<Record<string, string>>;
 }
 
 /**
- * Checks options by their schema. One that it does not have is refused: a misspelt one would silently leave its default in
- * place. One that is undefined is absent.
+ * Refuses unknown options, because a misspelt one would leave its default in place. Undefined is absent.
  *
  * @param what the function that takes these options, for the error
- * @throws TypeError | RangeError with the unknown name, and the closest valid one or where it belongs, or the error of a check
+ * @throws TypeError | RangeError
  */
 export function checkOptions<Options extends object>(
   what: string,
@@ -172,7 +154,7 @@ export function checkOptions<Options extends object>(
   }
   if (typeof options === "function")
     throw new TypeError(`${what} needs an object of options before the function`);
-  // The value is not shown: instead of the options it may be a secret.
+  // Not shown, because it may be a secret.
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new TypeError(`${what} needs an object of options`);
   }
@@ -202,7 +184,7 @@ function unknownOption(
   return new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
 }
 
-/** The name that was probably meant, or undefined if no name is near. */
+/** The name that was probably meant. */
 export function nearest(given: string, names: readonly string[]): string | undefined {
   const distance = (name: string) => Math.abs(name.length - given.length);
   return names
@@ -210,7 +192,7 @@ export function nearest(given: string, names: readonly string[]): string | undef
     .sort((a, b) => distance(a) - distance(b))[0];
 }
 
-/** Whether they have four letters at the beginning in common, or one is the other with a letter more, less or changed. */
+/** They begin with four equal letters, or one has a letter more, less or changed. */
 function isNear(given: string, known: string): boolean {
   let start = 0;
   while (given[start] && given[start] === known[start]) start += 1;

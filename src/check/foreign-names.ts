@@ -1,11 +1,10 @@
-// Names of methods and properties in other packages. A call of `undefined` names no way out, and a property that is undefined
-// does harm without a word: `lock.expiration - Date.now() < 1_000` would always be false.
+// Names of methods and properties in other packages. `lock.expiration - Date.now() < 1_000`, for example, would always
+// be false here.
 
 type Names = Readonly<Record<string, string>>;
 
 /**
- * Makes methods throw that other packages have. They are methods, not getters that throw, because programs look whether an
- * object has an `on`.
+ * Makes other packages' methods throw. They are no getters, because programs look whether an object has an `on`.
  *
  * @param names what to use here, by their names
  */
@@ -14,12 +13,10 @@ export function refuseMethods(owner: string, prototype: object, names: Names): v
     define(prototype, name, { value: () => refuse(owner, name, names[name]!), writable: true });
 }
 
-/** Makes properties throw that other packages have. */
 export function refuseProperties(owner: string, prototype: object, names: Names): void {
   for (const name in names) refuseProperty(owner, prototype, name, names[name]!);
 }
 
-/** Makes a property throw that an object does not have. */
 export function refuseProperty(owner: string, object: object, name: string | symbol, here: string): void {
   define(object, name, { get: () => refuse(owner, name, here) });
 }

@@ -1,4 +1,4 @@
-/** What options are called in other packages, by their names here. */
+/** Other packages' names, by the names here. */
 const foreign: Readonly<Record<string, string>> = {
   every: "interval period",
   window: "interval period",
@@ -12,7 +12,6 @@ const foreign: Readonly<Record<string, string>> = {
   limit: "permits max concurrency",
 };
 
-/** The one of these names that another package calls so. */
 export function nameHere(given: string, names: readonly string[]): string | undefined {
   const here = Object.keys(foreign).filter((name) => names.includes(name));
   return here.find((name) => foreign[name]?.split(" ").includes(given));

@@ -13,26 +13,26 @@ import { claim, end, keep, tombstoneRetention } from "../redis/cell.ts";
 export interface LockJSON {
   readonly resources: readonly string[];
   readonly prefix: string;
-  /** The value in Redis: the token, and the note. */
+  /** The token, and the note. */
   readonly value: string;
   readonly ttl: number;
   readonly fence?: number | undefined;
-  /** The sorted names of the endpoints: the receiver's client must have an equal prefix. */
+  /** Sorted names. The receiver's client must have equal ones. */
   readonly endpoints: readonly string[];
 }
 
-/** Options of {@link resume}: the message says the rest, and `resume` does not wait. */
+/** Options of {@link resume}, which does not wait. The message has the others. */
 export type ResumeOptions = Omit<LockOptions, "ttl" | "fencing" | "prefix" | "wait" | "backoff">;
 
 const namesOf = ({ endpoints }: Settings) => endpoints.map(({ name }) => name).sort();
 
 /**
- * Hands a lock over to another process, which goes on with {@link resume}. Your handle ends at once, as if you had released
- * the lock, but the lock stays held until its ttl ends, even if that is after your `deadline`. Waits for requests under way.
+ * Hands a lock over to another process, which calls {@link resume}. Your handle ends at once, but the lock stays held
+ * until its ttl ends, even beyond your `deadline`.
  *
  * @returns the message for `resume`, as plain JSON. It contains the lock's token: treat it as a secret
  * @throws LockLostError when the lock is lost, released, or handed over already
- * @throws QuorumError when the lock had a `deadline`, and too few endpoints answered the extension to its whole ttl
+ * @throws QuorumError when the lock had a `deadline`, and too few endpoints extended it to its whole ttl
  *
  * @example
  * await queue.send({ job, lock: await handoff(lock) });
@@ -40,7 +40,7 @@ const namesOf = ({ endpoints }: Settings) => endpoints.map(({ name }) => name).s
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (typeof lock?.outliveDeadline !== "function") throw new TypeError("handoff needs a lock: handoff(lock)");
   const { resources, ttl, fence } = lock;
-  // The message may wait for longer than this process lives.
+  // The message may outlive this process.
   await lock.outliveDeadline();
   if (lock.remaining() <= 0) throw new LockLostError(resources, "it has ended, or was handed over");
   const { cell, settings } = await lock.abandon();
@@ -48,8 +48,8 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
 }
 
 /**
- * Goes on with a lock that another process handed over by {@link handoff}, for a whole ttl. If a queue delivers the message
- * twice, at most one process gets the lock. If several processes resume it at once, it is possible that none gets it.
+ * Takes over a lock from {@link handoff}, for a whole ttl. If a queue delivers the message twice, at most one process
+ * gets the lock. If several resume it at once, perhaps none gets it.
  *
  * @throws LockLostError when another process was first, or the lock was released or has expired
  * @throws QuorumError when too few endpoints answered. You can try again, because `resume` puts the keys back
@@ -61,11 +61,11 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
 export async function resume(redlock: LockClient, json: LockJSON, options?: ResumeOptions): Promise<Lock> {
   const given = { ...options, prefix: json?.prefix, ttl: json?.ttl, wait: 0 };
   const settings = settingsOf(redlock, checkLockOptions(given));
-  // The value is not shown, because it contains the lock's token.
+  // Not shown, because it contains the lock's token.
   if (!/^t[0-9a-f]{32}( |$)/.test(json?.value))
     throw new TypeError("resume needs what handoff(lock) resolved to, as JSON.parse(text) returns it");
   if (json.fence !== undefined) checkInteger("fence", json.fence, 1, Number.MAX_SAFE_INTEGER);
-  // A quorum of other endpoints would say nothing of the lock.
+  // Other endpoints would know nothing of the lock.
   if (String(json.endpoints) !== String(namesOf(settings)))
     throw new RangeError(`the lock's endpoints are ${json.endpoints}; this client has ${namesOf(settings)}`);
   const { note } = parseHolder(json.value);
@@ -73,22 +73,22 @@ export async function resume(redlock: LockClient, json: LockJSON, options?: Resu
 }
 
 /**
- * At each endpoint, claims the message, and then swaps its nonce for a new one. The claim is the tombstone of the message's
- * nonce. It stays when the lock is released, so it refuses a second delivery even if an intermediary repeats the giver's
- * acquire, and it outlives the value that such an acquire writes. A failed call swaps back, and then deletes its claim.
+ * At each endpoint, claims the message, and then swaps its nonce for a new one. The claim is the tombstone of the
+ * message's nonce: it refuses a second delivery after the release, even if an intermediary repeats the giver's acquire,
+ * because it outlives the value that this would write. A failed call swaps back, and then deletes its claim.
  */
 function takeover(settings: Settings, { resources, value, fence }: LockJSON): Protocol {
   const { nonce, note } = parseHolder(value);
   const drawn = fence ? fenceOf(settings, resources, fence) : undefined;
   const lock = drawn ? fenced(settings, resources, note, drawn) : plain(settings, resources, note);
   const keys = [tombstoneOf(settings.prefix, resources, nonce)];
-  /** Whether the message is used up, by this call or by another one. */
+  /** By this call or by another one. */
   let isTaken = false;
   return {
     ...lock,
     cell: (own) => ({ ...lock.cell(own), tombstone: tombstoneOf(settings.prefix, resources, own) }),
     async claim(call, cell, ttl) {
-      // The lock is restored where an endpoint has lost it.
+      // Restores the lock at an endpoint that has lost it.
       if (isTaken) return lock.claim(call, cell, ttl);
       const claimed = await claim(call, { ...cell, keys }, ttl + tombstoneRetention);
       if (claimed.outcome !== "granted") return claimed;

@@ -8,10 +8,10 @@ import { randomToken } from "../runtime/runtime.ts";
 import { freeScript } from "./free.lua.ts";
 
 /**
- * Deletes keys on every endpoint, and waits for most of them.
+ * Deletes keys on every endpoint.
  *
- * @param name the name of their owner, for the error
- * @param shown how many of the keys, the first ones, show whether there was anything to free. Default: all
+ * @param name for the error
+ * @param shown so many keys, the first ones, decide whether there was anything to free. Default: all
  * @returns whether there was anything to free
  * @throws QuorumError when too few endpoints answered
  */
@@ -28,7 +28,7 @@ export async function freeKeys(
     if (echo !== nonce && echo !== 0) throw unexpectedReply();
     return { outcome: echo === nonce ? "granted" : "lost" };
   };
-  // If a quorum had nothing to free, another endpoint may have: all are waited for.
+  // If a quorum had nothing to free, a slow endpoint may have.
   const enough = async (round: Round<Answer>) =>
     (await round.result) === "granted" ? round.mostlyDone() : round.done;
   const round = await query(settings, ["free", [name]], freeOne, enough);

@@ -12,24 +12,21 @@ import { foreignData, runScript, unexpectedReply } from "../redis/script.ts";
 import { sha256Hex } from "../runtime/bytes.ts";
 import { freeKeys } from "./free-keys.ts";
 
-// For operators: look at a resource, and free it.
-
 /** The state of a resource. */
 export interface Inspection {
-  /** Whether someone holds it on a quorum. */
+  /** On a quorum. */
   readonly held: boolean;
   /**
-   * Who holds it: the first 12 hex digits of the SHA-256 of the holder's `lock.token`, or undefined if the lock is free.
-   * The token itself is a secret: with it anybody could release the lock.
+   * The first 12 hex digits of the SHA-256 of the holder's `lock.token`. The token itself is a secret: with it anybody
+   * could release the lock.
    */
   readonly holder?: string | undefined;
-  /** The `note` that it was acquired with. Undefined: it has none, or is not held. */
+  /** The `note` that it was acquired with. */
   readonly note?: string | undefined;
   /** ms until it would be free by itself, or 0 if it is free. */
   readonly remaining: number;
-  /** The largest fence that any endpoint has drawn, or undefined if none is known. */
+  /** The largest fence that any endpoint has drawn, if any. */
   readonly fence: number | undefined;
-  /** By endpoint. */
   readonly votes: readonly InspectionVote[];
 }
 
@@ -37,7 +34,7 @@ export interface Inspection {
 export interface InspectionVote {
   readonly endpoint: string;
   readonly outcome: "held" | "free" | "error";
-  /** Who holds it there, as in {@link Inspection.holder}. */
+  /** As in {@link Inspection.holder}. */
   readonly holder?: string;
   /** ms until the endpoint frees it. */
   readonly remaining?: number;
@@ -52,10 +49,10 @@ type LockSnapshot = Answer & {
 };
 
 /**
- * Reads the state of a resource and changes nothing.
+ * Reads the state of a resource and changes nothing. If another program has written one of its keys, that vote is an
+ * error with the key.
  *
- * @throws QuorumError when too few endpoints answered. If another program has written a key of the resource, the vote there is
- * an error that names the key
+ * @throws QuorumError when too few endpoints answered
  *
  * @example
  * const { held, remaining } = await inspect(redlock, "invoice:42");
@@ -74,7 +71,7 @@ export async function inspect(
     if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
     const [value, remaining, counter] = reply;
     if (!isSnapshot(call, value, remaining)) throw unexpectedReply();
-    // MGET finds nothing at a key of another type, but the key exists.
+    // MGET finds nothing at a key of another type.
     if (value === "" && remaining !== -2) throw new Error(foreignData([keys[0]]));
     const fence = counter === "" ? 0 : readCounter(counter);
     if (fence === undefined) throw new Error(foreignData([keys[1]]));
@@ -92,7 +89,7 @@ export async function inspect(
   return {
     held,
     ...(held && { holder: digests.get(winner), note: parseHolder(winner).note }),
-    // It is free once fewer than a quorum of endpoints have it.
+    // Until fewer than a quorum have it.
     remaining: (held && expiries[quorum - 1]) || 0,
     fence: Math.max(...answers.map(({ fence }) => fence)) || undefined,
     votes: round.calls.map(({ answer: known, endpoint }): InspectionVote => {
@@ -107,18 +104,17 @@ export async function inspect(
   };
 }
 
-/** One resource: several have no common state. */
+/** Several resources have no common state. */
 function checkResource(resource: string): string {
   if (Array.isArray(resource)) throw new TypeError("resource must be one name: call this once for each");
   return checkText("resource", resource, 1_024);
 }
 
-/** Enough of the hash of a holder's token to recognise it. */
 export async function digestOf(holder: string): Promise<string> {
   return (await sha256Hex(new TextEncoder().encode(parseHolder(holder).nonce))).slice(0, 12);
 }
 
-/** The holder whom most endpoints have, and when each of them frees it: the latest first. */
+/** `expiries`: in ms, the latest first. */
 function mostFrequentHolder(snapshots: readonly LockSnapshot[]): {
   readonly holder: string;
   readonly expiries: readonly number[];
@@ -134,8 +130,8 @@ function mostFrequentHolder(snapshots: readonly LockSnapshot[]): {
 }
 
 /**
- * Frees a resource, no matter who holds it. For operators: the holder learns of it at its next extension or verification, and
- * relies on its validity until then. Only fencing protects its writes.
+ * Frees a resource, no matter who holds it. The holder relies on its validity until its next extension or verification,
+ * so only fencing protects its writes.
  *
  * @returns whether there was anything to free
  * @throws QuorumError when too few endpoints answered

@@ -1,22 +1,21 @@
 // Server-sent events, as Upstash streams the messages of a channel:
 // https://upstash.com/docs/redis/features/restapi#subscribe--publish-commands
 
-/** The message of a release, for all that wait without a name. */
+/** A release, for all waiters without a name. */
 export const free = "free";
 
-/** The message of a waiter that asks. `id`: a random text of its own. */
+/** A waiter asks. `id`: its own random text. */
 export const asks = (id: string): string => `ask:${id}`;
 
-/** Whether a message says that a waiter asks. */
 export const isAsking = (message: string): boolean => message.startsWith("ask:");
 
-/** The longest line that is kept, in characters: a channel of 1 024 characters, encoded, and more. */
+/** In characters: a channel of 1 024, encoded, and more. */
 const maxLine = 8_192;
 
 /**
- * Splits a stream's text into lines. Text comes in pieces of any length.
+ * For text in pieces of any length.
  *
- * @throws RangeError when a line exceeds 8 192 characters
+ * @throws RangeError
  */
 export function lineSplitter(): (text: string) => string[] {
   let rest = "";
@@ -30,14 +29,13 @@ export function lineSplitter(): (text: string) => string[] {
   };
 }
 
-/** One event of a subscription: it stands, so that every later message arrives, or a message. */
 export type ChannelEvent =
   | { readonly kind: "subscribed" }
   | { readonly kind: "message"; readonly message: string };
 
 const pattern = /^data: ?(?:subscribe,[^,]*,.*|message,[^,]*,([\w:]{1,64}))$/;
 
-/** The event in a line. Undefined: anybody may publish, and this package has not published this. */
+/** Undefined: somebody else has published it. */
 export function parseEvent(line: string): ChannelEvent | undefined {
   const match = pattern.exec(line);
   if (!match) return undefined;

@@ -9,24 +9,24 @@ import { asks, free, isAsking } from "./events.ts";
 import { sharedStream } from "./shared-streams.ts";
 import type { ChannelStream, StreamReader } from "./stream.ts";
 
-/** After so many ms without a message a waiter asks. Drawn between them. A poll's pause is at most as long by default. */
+/** After so many ms without a message, drawn between these, a waiter asks. */
 const silence = { min: 1_000, max: 2_000 };
 
-/** After so many ms a waiter asks whatever messages come: they may be forged. */
+/** ms after which a waiter asks whatever messages come, because they may be forged. */
 const maxSleep = 30_000;
 
-/** The least ms that a far endpoint has to answer if it is to be listened to. */
+/** ms for a far endpoint to answer. */
 const leastPatience = 20;
 
-/** For how long an endpoint is not asked for a stream again, in ms: after a stream that stood, and after one that never did. */
+/** ms until an endpoint is asked for a stream again. */
 const rest = { afterCut: 1_000, afterFailure: 30_000 };
 
 /**
- * Waits for the messages of one channel at one endpoint: the first in the client's order that answers soon, so that most
- * waiters hear the same messages. If several resources are locked, it listens to the one in the way.
+ * Listens to one channel at one endpoint: the first that answers soon, so that most waiters hear the same messages. Of
+ * several resources, it listens to the one in the way.
  *
- * Until the stream stands it polls. Messages only shorten a pause, or show that somebody else asks: no lock waits for an
- * endpoint that has stopped.
+ * It polls until the stream stands. A message only shortens a pause or shows that somebody else asks, so no lock waits
+ * for an endpoint that has stopped.
  */
 export class ChannelListener implements WakeUpListener, StreamReader {
   readonly #settings: ListenerSettings;
@@ -34,20 +34,18 @@ export class ChannelListener implements WakeUpListener, StreamReader {
   readonly #resources: readonly string[];
   readonly #elapsed: () => number;
   readonly #asks: string;
-  /** By endpoint: when it may be asked for a stream again, in ms of `#elapsed`. */
+  /** When an endpoint may be asked for a stream again, in ms of `#elapsed`, as all times here. */
   readonly #restsUntil = new Map<Endpoint, number>();
   #stream: ChannelStream | undefined;
-  /** Since when it hears every message, in ms of `#elapsed`. */
+  /** Since when it hears every message. */
   #hearsSince = Infinity;
-  /** When the last message came, in ms of `#elapsed`. */
   #heardAt = 0;
-  /** When to ask, because a message has come, in ms of `#elapsed`. */
   #askAt = Infinity;
-  /** How many releases nobody has asked for yet: permits of a semaphore are released by several. */
+  /** The releases that nobody has asked for yet. A semaphore may have several. */
   #unasked = 0;
   /** Whether others wait, too. */
   #isCrowd = false;
-  /** Whether a message has called it since the last pause began. */
+  /** By a message, since the last pause began. */
   #wasCalled = false;
   /** ms that the last round took. */
   #roundTrip = 0;
@@ -73,15 +71,15 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     const latest = began + Math.min(longest, maxSleep);
     void this.#follow(round);
     while (!signal?.aborted) {
-      // A release between the last question and the subscription has told nobody.
+      // Nobody heard of a release before the subscription stood.
       const isTold = this.#hearsSince < asked;
       const until = isTold ? Math.min(Math.max(began, this.#heardAt) + quiet, latest) : began + poll;
       const remaining = Math.min(until, this.#askAt) - this.#elapsed();
       if (remaining <= 0) break;
-      // Whole ms: a clock may be too coarse to show a part of one pass.
+      // A coarse clock may not show a part of a ms pass.
       await this.#idle(Math.ceil(remaining), signal);
     }
-    // What comes during the next round is for the pause after it.
+    // Messages during the next round are for the pause after it.
     this.#askAt = Infinity;
   }
 
@@ -112,7 +110,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
       this.#wasCalled = true;
     } else if (name === free && isAsking(message) && message !== this.#asks) {
       this.#isCrowd = true;
-      // Somebody asks for all: whether it is free now, and whether it was free before the subscription stood.
+      // Somebody asks for all, also about a release before the subscription stood.
       this.#hearsSince = -Infinity;
       this.#unasked = Math.max(0, this.#unasked - 1);
       if (this.#unasked === 0) this.#askAt = Infinity;
@@ -124,14 +122,13 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     this.#leave(hasStood ? rest.afterCut : rest.afterFailure);
   }
 
-  /** ms after which one that a message has called asks once more: not every endpoint may have heard of the release. */
+  /** ms until it asks once more, because not every endpoint may have heard of the release. */
   #retryAfter({ calls }: WakeUpPause["round"], poll: number): number {
-    // Those that got a part each have only kept each other out.
+    // The contenders have only kept each other out.
     const isSplit = calls.some(({ answer }) => answer?.outcome === "granted");
     return isSplit ? delayOf(this.#roundTrip, this.#settings.runtime.random()) : poll;
   }
 
-  /** Joins a stream about the held resource. Leaves one of something else, or one whose endpoint does not answer the round. */
   async #follow({ calls, elapsed, done }: WakeUpPause["round"]): Promise<void> {
     const { endpoints, runtime } = this.#settings;
     const channels = this.#channelsInTheWay(calls);
@@ -139,7 +136,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     const stream = this.#stream;
     const call = calls.find(({ endpoint }) => endpoint === stream?.endpoint);
     void call?.settled.then(() => {
-      // A stream that is silent because its endpoint has stopped looks like any other.
+      // A stream whose endpoint has stopped is silent like any other.
       if (call.answer?.outcome === "error" && this.#stream === stream) this.#leave(rest.afterFailure);
     });
     if (stream) return;
@@ -154,7 +151,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     this.#stream?.join(this);
   }
 
-  /** The channels of the resources that were found held, or of the first one if no endpoint tells. */
+  /** Of the resources that were found held, or of the first one. */
   #channelsInTheWay(calls: WakeUpPause["round"]["calls"]): string[] {
     const { prefix } = this.#settings;
     const indexes = calls.flatMap(({ answer }) =>
@@ -164,7 +161,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     return indexes.map((index) => channelOf(prefix, this.#waiter.kind, this.#resources[index]!));
   }
 
-  /** @param ms for how long its endpoint is not asked for a stream. Default: it may be asked at once */
+  /** @param ms until its endpoint may be asked for a stream again */
   #leave(ms = 0): void {
     const stream = this.#stream;
     if (!stream) return;
@@ -175,7 +172,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     this.#wake?.();
   }
 
-  /** Ends after `ms`, with a message, or with an abort. */
+  /** Ends early with a message or an abort. */
   #idle(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {

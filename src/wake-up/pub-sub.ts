@@ -4,12 +4,11 @@ import { free } from "./events.ts";
 import { ChannelListener } from "./listener.ts";
 
 /**
- * Wakes up waiters by Redis's pub/sub instead of letting them poll: a waiter reads a stream of server-sent events (Upstash's
- * `/subscribe`), and a release publishes on every endpoint. For the option `wakeUp` of locks and synchronizers. Set it for
- * those that hold and for those that wait.
+ * Wakes up waiters by Redis's pub/sub: a waiter reads a stream of server-sent events (Upstash's `/subscribe`), and a
+ * release publishes on every endpoint. Set it as `wakeUp` for holders and for waiters.
  *
- * A release costs one command more for each resource, a wait 2, and each question of a waiter one more at one endpoint. A
- * message is a hint: rounds decide every acquire, and a waiter that gets no message asks after 1 to 2 seconds.
+ * A release costs one command more for each resource, a wait 2, and each question of a waiter one more at one endpoint.
+ * A waiter that gets no message asks after 1 to 2 seconds.
  *
  * @example
  * const redlock = new Redlock({ endpoints, wakeUp: pubSub });

@@ -2,18 +2,15 @@ import type { Endpoint } from "../endpoints/endpoint.ts";
 import { type Runtime, sharesRequests } from "../runtime/runtime.ts";
 import { ChannelStream } from "./stream.ts";
 
-/** How many streams a Worker's request may open: half of the connections that it may have. */
+/** Of a Worker's invocation: half of its connections. */
 const mostOnWorkers = 3;
 
-/** How many requests are known. Nobody hears when a platform has ended one. */
+/** Nobody hears when a platform has ended one. */
 const mostScopes = 100;
 
-/**
- * The streams that may be shared: the streams of the process, or on Workers of a request, because streams that a request has
- * opened end with it.
- */
+/** The process, or on Workers an invocation, because its streams end with it. */
 interface Scope {
-  /** On Workers it belongs to the request that made it, like a stream. */
+  /** On Workers only its own invocation may use it. */
   readonly signal: AbortSignal;
   readonly streams: Set<ChannelStream>;
 }
@@ -29,11 +26,7 @@ function isOurs({ signal }: Scope): boolean {
   }
 }
 
-/**
- * The stream of a channel at an endpoint, which the calls that may do so share.
- *
- * @returns undefined if another stream would leave a Worker's request too few connections
- */
+/** @returns undefined if another stream would leave a Worker's invocation too few connections */
 export function sharedStream(
   endpoint: Endpoint,
   channel: string,

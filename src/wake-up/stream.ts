@@ -2,16 +2,15 @@ import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { lineSplitter, parseEvent } from "./events.ts";
 
-/** One that reads a stream. */
 export interface StreamReader {
-  /** The subscription stands: every later message arrives. */
+  /** Every later message arrives. */
   onSubscribed(): void;
   onMessage(message: string): void;
-  /** The stream has ended. `hasStood`: it had been subscribed. */
+  /** `hasStood`: it had been subscribed. */
   onEnd(hasStood: boolean): void;
 }
 
-/** A subscription to one channel at one endpoint, shared by all who wait on it. */
+/** A subscription to one channel at one endpoint, shared by its waiters. */
 export class ChannelStream {
   readonly endpoint: Endpoint;
   readonly channel: string;
@@ -22,8 +21,8 @@ export class ChannelStream {
   #stands = false;
 
   /**
-   * @param context the timers, and in how many ms the subscription must stand
-   * @param forget called when it has ended, or nobody reads it any more
+   * @param context `timeout`: ms until the subscription must stand
+   * @param forget called when it has ended
    */
   constructor(
     endpoint: Endpoint,
@@ -34,9 +33,9 @@ export class ChannelStream {
     this.endpoint = endpoint;
     this.channel = channel;
     this.#forget = forget;
-    // Not left to the endpoint: one may ignore its signal.
+    // Not left to the endpoint, which may ignore its signal.
     this.#cancelTimeout = runtime.timer(timeout, () => this.#end());
-    // A failure ends it like any other end: the waiters then look for another endpoint, or poll.
+    // After any end, waiters look for another endpoint, or poll.
     void this.#read()
       .catch(() => undefined)
       .then(() => this.#end());
@@ -47,7 +46,7 @@ export class ChannelStream {
     if (this.#stands) reader.onSubscribed();
   }
 
-  /** With the last reader the stream ends. */
+  /** The last reader ends the stream. */
   leave(reader: StreamReader): void {
     this.#readers.delete(reader);
     if (this.#readers.size === 0) this.#end();
