@@ -6,8 +6,6 @@ const { memoryEndpoint, VirtualTime } = await load("local/src/memory/index.ts");
 
 /** One world. Its time is independent of the machine's. */
 export class VirtualWorld {
-  /** Requests that all clients have sent. */
-  requests = 0;
   /** Streams that all clients have opened. */
   streams = 0;
   #time;
@@ -15,7 +13,7 @@ export class VirtualWorld {
 
   /**
    * @param seed an integer
-   * @param roundTrips ms to each endpoint and back, on average; `Infinity` for one that never answers
+   * @param roundTrips ms to each endpoint and back, on average
    */
   constructor(seed, roundTrips) {
     const settled = () => new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
@@ -49,11 +47,8 @@ export class VirtualWorld {
   endpoints() {
     return this.#servers.map(({ roundTrip, memory }) => {
       const { name, dialect, exactReplies } = memory;
-      const travel = (then) => {
-        if (roundTrip < Infinity) this.#time.timer((roundTrip / 2) * (0.9 + 0.2 * this.random()), then);
-      };
+      const travel = (then) => this.#time.timer((roundTrip / 2) * (0.9 + 0.2 * this.random()), then);
       const send = (command, signal) => {
-        this.requests += 1;
         return new Promise((resolve, reject) => {
           const giveUp = () => reject(new Error("no answer in time"));
           if (signal.aborted) return giveUp();
