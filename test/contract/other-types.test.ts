@@ -17,7 +17,7 @@ type Operation = (redlock: Redlock, name: string) => Promise<unknown>;
 const lock: Operation = (redlock, name) => redlock.acquire(name, { fencing: true });
 const run: Operation = (redlock, name) => new Idempotency(redlock).run(name, { lock: name }, () => 1);
 const take: Operation = (redlock, name) => new Semaphore(redlock, name, { limit: 1 }).acquire();
-const queue: Operation = (redlock, name) => new FairLock(redlock, name).acquire({ wait: 1_000 });
+const queue: Operation = (redlock, name) => new FairLock(redlock, name).acquire({ wait: 50 });
 const runOnce: Operation = (redlock, name) => once(redlock, name, { every: 60_000, wait: 0 }, () => 1);
 const post: Operation = (redlock, name) =>
   new Mailbox(redlock, name).post({ id: "a", value: 1 }, () => undefined);
