@@ -80,29 +80,3 @@ describe.each<[string, AcquireOptions]>([
     expect([lock.signal.aborted, await lock.verify(), await lock.release()]).toEqual([false, true, true]);
   });
 });
-
-test("ends every wait that shares the signal, and leaves no listener on it", async () => {
-  const { runtime, client } = virtualWorld();
-  await client().redlock.acquire("r");
-  const caller = new AbortController();
-  const { signal } = caller;
-  let listeners = 0;
-  const { addEventListener, removeEventListener } = AbortSignal.prototype;
-  signal.addEventListener = (...given: Parameters<typeof addEventListener>) => {
-    listeners += 1;
-    addEventListener.apply(signal, given);
-  };
-  signal.removeEventListener = (...given: Parameters<typeof removeEventListener>) => {
-    listeners -= 1;
-    removeEventListener.apply(signal, given);
-  };
-  const { redlock } = client();
-  const brief = watch(redlock.acquire("r", { signal, wait: 40 }));
-  await runtime.advance(200);
-  expect([brief.settled, listeners]).toEqual([true, 0]);
-  const waiting = Array.from({ length: 4 }, () => watch(redlock.acquire("r", { signal, wait: 100_000 })));
-  await runtime.advance(20);
-  caller.abort(reasons[0]);
-  await runtime.advance(0);
-  expect(waiting.map(({ error }) => error)).toEqual(new Array(4).fill(reasons[0]));
-});

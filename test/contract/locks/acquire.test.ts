@@ -41,14 +41,6 @@ describe("the deadline of an acquire", () => {
     await runtime.advance(11);
     expect(call.error).toBeInstanceOf(LockHeldError);
   });
-
-  test("is refused without a request when it has passed", async () => {
-    const { runtime, redlock, links, events } = oneClient();
-    const error = await rejection(redlock.acquire("r", { deadline: runtime.now() }));
-    expect(error).toBeInstanceOf(RangeError);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-    expect(events).toEqual([{ type: "notAcquired", resources: ["r"], rounds: 0, elapsed: 0, error }]);
-  });
 });
 
 describe("a failed acquire", () => {
@@ -134,19 +126,6 @@ describe("answers that come too late", () => {
       /too late .*: 100 is 100 ms; did you mean 100_000\?$/,
     );
     expect(values("r")).toEqual([null, null, null]);
-  });
-
-  test("no request waits for longer than the ttl", async () => {
-    const { runtime, redlock, links, events } = oneClient({ wait: 0, timeout: 1_000 });
-    for (const each of links) each.fate = () => "lost";
-    const call = watch(redlock.acquire("r", { ttl: 50 }));
-    await runtime.advance(49);
-    expect(events).toEqual([]);
-    await runtime.advance(1);
-    expect(events.map(({ type }) => type)).toEqual(new Array(3).fill("endpointError"));
-    await runtime.advance(5_000);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect((call.error as QuorumError).message).toMatch(/: 50 is 50 ms; did you mean 50_000\?$/);
   });
 });
 

@@ -1,19 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type AcquireOptions, LockLostError } from "../../../src/index.ts";
+import type { AcquireOptions } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { oneClient, virtualWorld } from "../../support/virtual-client.ts";
 
 // Automatic extensions, in virtual time.
 
 describe("a lock that is extended automatically", () => {
-  test("is none unless it is asked for", async () => {
-    const { runtime, redlock, events } = oneClient({ ttl: 1_000 });
-    const { signal } = await redlock.acquire("r");
-    await runtime.advance(1_000);
-    expect(signal.aborted).toBe(true);
-    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
-  });
-
   test("is extended from its acquire until its release, and by the ttl set by hand", async () => {
     const { runtime, redlock, events } = oneClient({ ttl: 1_000, autoExtend: true });
     const lock = await redlock.acquire("r");
@@ -27,28 +19,6 @@ describe("a lock that is extended automatically", () => {
     await runtime.advance(20_000);
     expect(extended()).toHaveLength(4);
     expect(runtime.pending).toBe(0);
-  });
-
-  test("is held for `maxHold` at most", async () => {
-    const { runtime, expiries, redlock } = oneClient({ ttl: 1_000, maxHold: 1_700, autoExtend: true });
-    const { signal } = await redlock.acquire("r");
-    await runtime.advance(1_600);
-    expect(signal.aborted).toBe(false);
-    await runtime.advance(100);
-    expect(signal.aborted).toBe(true);
-    expect(expiries("r")).toEqual([-2, -2, -2]);
-  });
-
-  test("is no longer extended once it is lost", async () => {
-    const { runtime, endpoints, redlock, links, events } = oneClient({ ttl: 1_000, autoExtend: true });
-    const { signal } = await redlock.acquire("r");
-    for (const { engine } of endpoints) engine.execute(["FLUSHALL"]);
-    await runtime.advance(500);
-    expect(signal.reason).toBeInstanceOf(LockLostError);
-    const sent = links.flatMap((link) => link.sent).length;
-    await runtime.advance(5_000);
-    expect(links.flatMap((link) => link.sent)).toHaveLength(sent);
-    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
   });
 });
 

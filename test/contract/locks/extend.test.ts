@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Lock, LockLostError, QuorumError } from "../../../src/index.ts";
+import { LockLostError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, takes, watch } from "../../support/virtual-client.ts";
 
@@ -42,42 +42,6 @@ describe("an extension", () => {
     expect(call.error).toBeInstanceOf(LockLostError);
     expect(String(call.error)).toContain("released");
     expect(lock.remaining()).toBe(0);
-  });
-
-  test("waits no longer than the validity lasts", async () => {
-    const { runtime, redlock, links } = oneClient({ timeout: 1_000 });
-    const lock = await redlock.acquire("r", { ttl: 300 });
-    for (const each of links) each.fate = () => "lost";
-    const call = watch(lock.extend(5_000));
-    await runtime.advance(validityOf(300) - 1);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect(call.error).toBeInstanceOf(LockLostError);
-  });
-
-  test("that is granted after the validity has ended is a loss", async () => {
-    const { runtime, slow, redlock, links } = oneClient({ timeout: 1_000 });
-    const lock = await redlock.acquire("r", { ttl: 300 });
-    for (const each of links) each.fate = () => slow(200);
-    const call = watch(lock.extend(5_000));
-    // The process freezes: its timers stand still, and the wall clock goes on.
-    runtime.wallOffset += 250;
-    await runtime.advance(200);
-    expect(call.error).toBeInstanceOf(LockLostError);
-    expect(lock.remaining()).toBe(0);
-    expect(lock.signal.reason).toBe(call.error);
-  });
-
-  test("after the release or the loss sends nothing", async () => {
-    for (const end of ["release", "loss"]) {
-      const { runtime, redlock, links } = oneClient({ ttl: 1_000 });
-      const lock = await redlock.acquire("r");
-      if (end === "release") await lock.release();
-      else await runtime.advance(1_000);
-      const before = links.flatMap(({ sent }) => sent).length;
-      expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
-      expect(links.flatMap(({ sent }) => sent).length).toBe(before);
-    }
   });
 
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
@@ -143,46 +107,5 @@ describe("an unanswered extension", () => {
     expect(await outcomeOf(lock.extend(1_000))).toBe("granted");
     expect(await outcomeOf(lock.extend(500))).toBe("granted");
     expect(await outcomeOf(lock.extend(1_001))).toBe("NO_QUORUM");
-  });
-});
-
-describe("verify", () => {
-  /** A lock on three endpoints whose answers are given after 90 ms from now on. */
-  async function slowVerify(ttl: number) {
-    const { redlock, links, events, ...world } = oneClient();
-    const lock: Lock = await redlock.acquire("r", { ttl });
-    const sent = () => links.flatMap((each) => each.sent).length;
-    const before = sent();
-    for (const each of links) each.fate = () => world.slow(90);
-    return { ...world, lock, links, events, requests: () => sent() - before };
-  }
-
-  test("is true where a quorum has the lock, and changes nothing", async () => {
-    const { runtime, lock, expiries } = await slowVerify(1_000);
-    const call = watch(lock.verify());
-    await runtime.advance(90);
-    expect(call.value).toBe(true);
-    expect(lock.remaining()).toBe(validityOf(1_000) - 90);
-    expect(expiries("r")).toEqual([910, 910, 910]);
-  });
-
-  test("loses the lock where a quorum no longer has it", async () => {
-    const { runtime, lock, put, events } = await slowVerify(1_000);
-    put("r", [0, 2]);
-    const { signal } = lock;
-    const call = watch(lock.verify());
-    await runtime.advance(90);
-    expect(call.value).toBe(false);
-    expect(signal.reason).toBeInstanceOf(LockLostError);
-    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
-  });
-
-  test("rejects without a quorum, and keeps the lock", async () => {
-    const { runtime, lock, links } = await slowVerify(1_000);
-    for (const each of links.slice(1)) each.fate = () => "lost";
-    const call = watch(lock.verify());
-    await runtime.advance(100);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect(lock.remaining()).toBe(validityOf(1_000) - 100);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, type VirtualWorld } from "../../support/virtual-client.ts";
 
 // Fences, and what else a script returns, in virtual time.
 
@@ -56,17 +56,6 @@ describe("a fence", () => {
 });
 
 describe("the counters of a fence", () => {
-  test("outlive the lock by 24 hours, and twice that, so that extensions need not renew them", async () => {
-    for (const [ttl, kept] of [
-      [10_000, 48 * hour],
-      [30 * hour, 54 * hour],
-    ] as const) {
-      const world = virtualWorld();
-      await world.client({ fencing: true, ttl }).redlock.acquire("r");
-      expect(counterTtls(world)).toEqual([kept, kept, kept]);
-    }
-  });
-
   test("are renewed by each extension after which they could end too early", async () => {
     const { redlock, ...world } = oneClient({ fencing: true, ttl: 12 * hour, onEvent: undefined });
     const lock = await redlock.acquire("r");
@@ -112,19 +101,5 @@ describe("the time until a held lock may be free", () => {
     [[500], 500],
   ])("is the time until a quorum is: %j", async (ttls, expected) => {
     expect(await after(ttls)).toBe(expected);
-  });
-
-  test("ends the pause before the next round", async () => {
-    const world = virtualWorld();
-    world.put("r", [0, 1, 2], "somebody-else", 300);
-    const backoff = { min: 2_000, max: 2_000 };
-    const { redlock, events } = world.client({ fencing: true, wait: 5_000, backoff });
-    const call = watch(redlock.acquire("r"));
-    await world.runtime.advance(299);
-    expect(events).toMatchObject([{ type: "contended", retryIn: 300, rounds: 1 }]);
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(1);
-    expect(call.value?.remaining()).toBeGreaterThan(0);
-    expect(events.at(-1)).toMatchObject({ type: "acquired", rounds: 2, elapsed: 300 });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { handoff, type LockJSON, resume } from "../../../src/handoff/index.ts";
 import { type Lock, LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
-import { forceRelease, inspect } from "../../../src/inspect/index.ts";
+import { inspect } from "../../../src/inspect/index.ts";
 import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -51,21 +51,6 @@ describe("handoff", () => {
     expect(countOf(links)).toBe(before);
     expect(events.map(({ type }) => type)).toEqual(["acquired", "detached"]);
     expect(await client().redlock.tryAcquire("r")).toBeNull();
-  });
-
-  test.each<[what: string, end: (lock: Lock, advance: (ms: number) => Promise<unknown>) => Promise<unknown>]>(
-    [
-      ["released", (lock) => lock.release()],
-      ["given away", (lock) => handoff(lock)],
-      ["expired", (_, advance) => advance(30_000)],
-      ["found lost", (lock) => rejection(lock.extend())],
-    ],
-  )("of a lock that is %s is refused", async (what, end) => {
-    const { runtime, redlock } = oneClient();
-    const lock = await redlock.acquire("r", { ttl: 30_000 });
-    if (what === "found lost") await forceRelease(redlock, "r");
-    await end(lock, (ms) => runtime.advance(ms));
-    expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
   });
 
   test("leaves the lock held for its whole ttl, even if the giver had a deadline", async () => {
@@ -128,18 +113,6 @@ describe("resume", () => {
     expect((await inspect(redlock, "r")).fence).toBe(json.fence);
   });
 
-  test("by several at once gives it to one at most", async () => {
-    const { runtime, client, json, values } = await givenAway();
-    const resuming = [1, 2, 3, 4].map(() => watch(resume(client().redlock, json)));
-    await runtime.advance(500);
-    const held = resuming.flatMap(({ value }) => value ?? []);
-    const refused = resuming.flatMap(({ error }) => error ?? []);
-    expect([held.length, refused.length]).toEqual([1, 3]);
-    for (const error of refused) expect(error).toBeInstanceOf(LockLostError);
-    expect([await held[0]!.verify(), await held[0]!.release()]).toEqual([true, true]);
-    expect(values("r")).toEqual(free);
-  });
-
   test.each<[what: string, end: (received: Lock) => Promise<unknown>]>([
     ["was resumed before", async () => undefined],
     ["was resumed and handed on", (received) => handoff(received)],
@@ -152,15 +125,6 @@ describe("resume", () => {
     expect(error).toBeInstanceOf(LockLostError);
     expect(String(error)).toMatch(/resumed before, or released, or has expired/);
     expect(values("r")).toEqual(before);
-  });
-
-  test("of a lock that has expired is a loss, and of one that another has acquired", async () => {
-    const { runtime, client, json } = await givenAway();
-    await runtime.advance(30_000);
-    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
-    const other = await client().redlock.acquire("r");
-    expect(await rejection(resume(client().redlock, json))).toBeInstanceOf(LockLostError);
-    expect(await other.verify()).toBe(true);
   });
 
   test.each(

@@ -1,11 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../src/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Requests that are lost, late or repeated, in virtual time. The timeout of a request is 100 ms.
-
-const free = [null, null, null];
 
 /** Kinds of locks, and whether the rollback of their acquire request leaves a tombstone. */
 const kinds = [
@@ -51,37 +48,6 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
         expect([kept.settled, background.length > 0]).toEqual([true, waitUntil]);
       },
     );
-  });
-
-  describe.each(kinds.filter(([, , leavesTombstone]) => leavesTombstone))("a lock, %s:", (_, options) => {
-    test.each([[["r"]], [["r", "s"]]])(
-      "an acquire of %j that is executed after it was given up finds its tombstone",
-      async (resources) => {
-        const world = virtualWorld({ dialect });
-        const { redlock } = clientWith(world, world.late(5_000));
-        const call = watch(redlock.tryAcquire(resources, options));
-        await world.runtime.advance(300);
-        expect(call.error).toBeInstanceOf(QuorumError);
-        await world.runtime.advance(5_000);
-        for (const each of resources) expect(world.values(each)).toEqual(free);
-        // A tombstone blocks only its own round.
-        expect(await (await redlock.tryAcquire(resources, options))?.release()).toBe(true);
-      },
-    );
-  });
-
-  test("an extension that is executed after the release creates nothing, and shortens nothing", async () => {
-    const { redlock, links, ...world } = oneClient({}, { count: 1, dialect });
-    const lock = await redlock.acquire("r");
-    links[0]!.fate = () => world.late(1_000);
-    const extension = watch(lock.extend());
-    await world.runtime.advance(100);
-    expect(extension.error).toBeInstanceOf(QuorumError);
-    links[0]!.fate = () => "delivered";
-    expect(await lock.release()).toBe(true);
-    const next = await redlock.acquire("r", { ttl: 60_000 });
-    await world.runtime.advance(1_000);
-    expect([await next.verify(), world.expiries("r")]).toEqual([true, [59_000]]);
   });
 
   test("a release that is executed late does not release another holder's lock", async () => {

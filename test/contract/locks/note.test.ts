@@ -7,8 +7,6 @@ import { virtualWorld, watch } from "../../support/virtual-client.ts";
 // request is 100 ms.
 
 const note = 'worker 7 imports "shop"\n🐘';
-const all = <Value>(value: Value) => new Array<Value>(3).fill(value);
-const free = all(null);
 
 describe.each([
   ["redis", {}],
@@ -17,29 +15,6 @@ describe.each([
   ["upstash", { fencing: true }],
 ] as const)("in the dialect %s with %j", (dialect, options) => {
   const given = { ttl: 30_000, note, ...options };
-
-  test("it stands beside the nonce from acquire to release, and costs no request and no command", async () => {
-    const { runtime, client, values, endpoints } = virtualWorld({ dialect });
-    const logs = () => endpoints.map(({ log }) => log.map(({ billed }) => billed));
-    const use = async (saying: string | undefined) => {
-      const { redlock, links, events } = client();
-      const before = logs();
-      const lock = await redlock.acquire("r", { ...given, note: saying });
-      const value = saying === undefined ? lock.token : `${lock.token} ${saying}`;
-      expect(values("r")).toEqual(all(value));
-      endpoints[2]!.engine.execute(["FLUSHALL"]);
-      await lock.extend(20_000);
-      await runtime.advance(0);
-      // It was restored.
-      expect(values("r")).toEqual(all(value));
-      expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
-      expect(values("r")).toEqual(free);
-      expect(events.find(({ type }) => type === "acquired")).toMatchObject({ note: saying });
-      const billed = logs().map((log, index) => log.slice(before[index]!.length));
-      return [billed, links.map(({ sent }) => sent.length)];
-    };
-    expect(await use(note)).toEqual(await use(undefined));
-  });
 
   test("who is refused learns of it, and of nothing else", async () => {
     const { runtime, client } = virtualWorld({ dialect });

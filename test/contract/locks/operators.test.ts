@@ -90,15 +90,6 @@ describe("inspect", () => {
     expect([holder, note]).toEqual([digestOf(lock.token), "who and why"]);
     expect(votes.map((vote) => vote.holder)).toEqual([holder, holder, holder]);
   });
-
-  test("returns the largest fence that any endpoint has drawn", async () => {
-    const { endpoints, client } = virtualWorld();
-    for (const [index, fence] of [7, 9, 8].entries()) {
-      endpoints[index]!.engine.execute(["SET", "redlock:fence:{r}", fence]);
-    }
-    const { fence, votes } = await inspect(client().redlock, "r");
-    expect([fence, ...votes.map((vote) => vote.fence)]).toEqual([9, 7, 9, 8]);
-  });
 });
 
 describe("forceRelease", () => {

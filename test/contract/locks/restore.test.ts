@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { inspect } from "../../../src/inspect/index.ts";
-import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // An extension restores the lock where an endpoint has lost it, so that a long hold survives successive restarts: in
 // virtual time.
@@ -49,35 +49,5 @@ describe.each(["redis", "upstash"] as const)("an extension in the %s dialect", (
     const released = watch(lock.release());
     await runtime.advance(2_000);
     expect([released.value, values("r")]).toEqual([true, free]);
-  });
-});
-
-describe("a restored lock", () => {
-  async function lostAt(index: number, options: object = {}) {
-    const { redlock, links, ...world } = oneClient(options);
-    const lock = await redlock.acquire("r", { ttl: 10_000 });
-    world.endpoints[index]!.engine.execute(["DEL", "redlock:lock:{r}"]);
-    return { ...world, links, lock };
-  }
-
-  test("stands there even if a contender had its part for a moment", async () => {
-    const { lock, put, values, runtime } = await lostAt(1);
-    const { token } = lock;
-    put("r", [1], "contender", 40);
-    await lock.extend();
-    await runtime.advance(39);
-    expect(values("r")[1]).toBe("contender");
-    await runtime.advance(100);
-    expect(values("r")).toEqual([token, token, token]);
-  });
-
-  test.each(["release", "loss"])("is not restored where the answer arrives after the %s", async (end) => {
-    const { lock, links, values, runtime, slow } = await lostAt(2);
-    links[2]!.fate = (_, operation) => (operation() === "keep" ? slow(60) : "delivered");
-    await lock.extend(end === "loss" ? 50 : 30_000);
-    if (end === "release") await lock.release();
-    await runtime.advance(60);
-    expect(links[2]!.operations()).not.toContain("restore");
-    expect(values("r")[2]).toBe(null);
   });
 });

@@ -68,45 +68,12 @@ describe("the timeout of a request", () => {
   });
 });
 
-test.each([
-  ["an EndpointError", new EndpointError("e1", "network", "down"), "network"],
-  ["another error", new Error("odd reply"), "malformed"],
-])("%s of an endpoint is the cause of its vote", async (_what, error, kind) => {
-  const world = virtualWorld();
-  const endpoints = reached(world, () => ({ send: () => Promise.reject(error) }));
-  const { runtime } = world;
-  const refused = await rejection(new Redlock({ endpoints, runtime, wait: 0 }).acquire("r"));
-  for (const { cause } of (refused as QuorumError).votes) {
-    expect(cause).toBeInstanceOf(EndpointError);
-    expect(cause).toMatchObject({
-      kind,
-      message: expect.stringContaining(error.message.split(": ").at(-1)!),
-    });
-  }
-});
-
 describe("an endpoint of one's own", () => {
   type Send = Endpoint["send"];
   const clientOf = (world: VirtualWorld, send: Send) => {
     const endpoints = reached(world, () => ({ send }));
     return new Redlock({ endpoints, runtime: world.runtime, wait: 0, timeout: 100 });
   };
-
-  test("that rejects with the reason of its signal has timed out", async () => {
-    const world = virtualWorld();
-    const send: Send = (_, signal) =>
-      new Promise((_resolve, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason));
-      });
-    const call = watch(clientOf(world, send).acquire("r"));
-    await world.runtime.advance(1_000);
-    for (const { cause } of (call.error as QuorumError).votes) {
-      expect(cause).toMatchObject({
-        kind: "timeout",
-        message: expect.stringMatching("no answer within 100 ms"),
-      });
-    }
-  });
 
   test.each([
     ["that a command was never sent has nothing to undo", true, ["SET"]],

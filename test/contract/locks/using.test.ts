@@ -8,19 +8,6 @@ import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts"
 const free = [null, null, null];
 
 describe("using", () => {
-  test("holds the lock while the routine runs, returns its result, and releases", async () => {
-    const { runtime, values, redlock, events } = oneClient();
-    const call = redlock.using("r", async (lock) => {
-      expect(values("r")).not.toContain(null);
-      expect(lock.remaining()).toBeGreaterThan(0);
-      return ["the result"];
-    });
-    await runtime.advance(0);
-    expect(await call).toEqual(["the result"]);
-    expect(values("r")).toEqual(free);
-    expect(events.map(({ type }) => type)).toEqual(["acquired", "released"]);
-  });
-
   test("releases before it throws what the routine throws", async () => {
     const { runtime, values, client } = virtualWorld();
     const failure = new Error("the routine's own");
@@ -85,19 +72,6 @@ describe("using", () => {
     expect(split.error).toMatchObject({ code: "NO_QUORUM" });
   });
 
-  test("throws LockLostError when the lock was lost before the routine ended", async () => {
-    const { runtime, put, values, client } = virtualWorld();
-    const call = client().redlock.using("r", { ttl: 1_000 }, async (lock) => {
-      put("r", [0, 1, 2]);
-      await lock.verify();
-      return "too late";
-    });
-    const error = rejection(call);
-    await runtime.advance(100);
-    expect(await error).toBeInstanceOf(LockLostError);
-    expect(values("r")).toEqual(Array(3).fill("somebody-else"));
-  });
-
   test.each<[what: string, client: object, call: object | undefined, lives: boolean]>([
     ["the lock by default", {}, undefined, true],
     ["the lock with other options", {}, { wait: 0 }, true],
@@ -115,18 +89,5 @@ describe("using", () => {
     if (lives) expect(call.value).toBe("held");
     else expect(call.error).toBeInstanceOf(LockLostError);
     expect(values("r")).toEqual(free);
-  });
-
-  test("throws the routine's own error also where the lock was lost", async () => {
-    const { runtime, client } = virtualWorld();
-    const failure = new Error("the routine's own");
-    const call = watch(
-      client({ ttl: 300, autoExtend: false }).redlock.using("r", async ({ signal }) => {
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        throw failure;
-      }),
-    );
-    await runtime.advance(300);
-    expect(call.error).toBe(failure);
   });
 });

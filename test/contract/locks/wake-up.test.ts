@@ -70,16 +70,6 @@ describe("a message that does not come", () => {
     expect(call.value).toBeDefined();
   });
 
-  test("because the holder does not publish", async () => {
-    const world = stage();
-    const held = await clientOf(world, { wakeUp: undefined }).acquire("a");
-    const call = watch(clientOf(world).acquire("a"));
-    await world.runtime.advance(5);
-    await held.release();
-    await world.runtime.advance(2_500);
-    expect(call.value).toBeDefined();
-  });
-
   test("because the holder has died: with a fence, its ttl is known", async () => {
     const world = stage();
     await clientOf(world).acquire("a", { ttl: 1_700, fencing: true });
@@ -88,44 +78,6 @@ describe("a message that does not come", () => {
     expect(call.settled).toBe(false);
     await world.runtime.advance(30);
     expect(call.value?.fence).toBeGreaterThan(0);
-  });
-});
-
-describe("the endpoint of the stream stops, and the stream stays open", () => {
-  /** The first endpoint answers nothing and sends nothing from now on, as after SIGSTOP. */
-  function freezing(world: VirtualWorld) {
-    let isFrozen = false;
-    const endpoints = () =>
-      reached(world, (endpoint, index) => ({
-        send: (command, signal) =>
-          isFrozen && index === 0 ? new Promise(() => undefined) : endpoint.send(command, signal),
-        async subscribe(channel, signal) {
-          const silence = new TransformStream<Uint8Array, Uint8Array>({
-            transform(event, to) {
-              if (!isFrozen || index > 0) to.enqueue(event);
-            },
-          });
-          return (await endpoint.subscribe!(channel, signal)).pipeThrough(silence);
-        },
-      }));
-    const freeze = () => {
-      isFrozen = true;
-    };
-    return { endpoints, freeze };
-  }
-
-  test("a waiter asks after 1 to 2 s, and then listens to another endpoint", async () => {
-    const world = stage(3);
-    const { endpoints, freeze } = freezing(world);
-    const held = await clientOf(world, {}, endpoints()).acquire("a", { ttl: 60_000 });
-    const call = watch(clientOf(world, {}, endpoints()).acquire("a"));
-    await world.runtime.advance(50);
-    freeze();
-    await world.runtime.advance(1_800);
-    expect(subscribers(world.endpoints[1]!)).toBe(1);
-    expect(await Promise.race([held.release(), world.runtime.advance(60)])).toBe(true);
-    await world.runtime.advance(10);
-    expect(call.value).toBeDefined();
   });
 });
 
@@ -160,17 +112,6 @@ describe("a stream that ends", () => {
     await world.runtime.advance(20);
     expect(call.value).toBeDefined();
   });
-
-  test("endpoints without streams are polled as before", async () => {
-    const world = stage();
-    const plain = reached(world).map(({ subscribe: _, ...endpoint }) => endpoint);
-    const { call, held, sent } = await waiting(world, {}, plain);
-    await world.runtime.advance(100);
-    expect(sent().filter((name) => name === "SET").length).toBeGreaterThan(5);
-    await held.release();
-    await world.runtime.advance(20);
-    expect(call.value).toBeDefined();
-  });
 });
 
 /** A stream of one text, again and again. */
@@ -196,24 +137,6 @@ describe("a stream is closed", () => {
     expect(given.call.settled).toBe(true);
     expect(subscribers(world.endpoints[0]!)).toBe(0);
     expect(commandsOf(world.endpoints[0]!)).toContain("UNSUBSCRIBE");
-  });
-
-  test("with the last of several waiters of a process, which share it", async () => {
-    const world = stage();
-    const held = await clientOf(world).acquire("a");
-    const client = clientOf(world);
-    const calls = [1, 2, 3].map(() => watch(client.acquire("a")));
-    await world.runtime.advance(20);
-    expect(subscribers(world.endpoints[0]!)).toBe(1);
-    await held.release();
-    for (const count of [1, 2, 3]) {
-      await world.runtime.advance(20);
-      const granted = calls.filter(({ value }) => value);
-      expect(granted).toHaveLength(count);
-      expect(subscribers(world.endpoints[0]!)).toBe(count === 3 ? 0 : 1);
-      await granted.find(({ value }) => value!.remaining() > 0)?.value?.release();
-    }
-    expect(commandsOf(world.endpoints[0]!).filter((name) => name === "SUBSCRIBE")).toHaveLength(1);
   });
 });
 

@@ -52,13 +52,4 @@ describe.each(titled(sets))("odd names: %s", (_, set) => {
     expect(await lock.release()).toBe(true);
     expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(0);
   });
-
-  test("prefixes keep clients apart", async () => {
-    const prefixes = ["redlock", "redlock:lock", "other", 'odd "prefix" ü\n', "%7D"];
-    const clients = prefixes.map((prefix) => local.redlock({ prefix, wait: 0 }));
-    const locks = await Promise.all(clients.map((client) => client.acquire("a", { fencing: true })));
-    expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(2 * prefixes.length);
-    for (const client of clients) expect(await client.tryAcquire("a")).toBeNull();
-    for (const lock of locks) expect(await lock.release()).toBe(true);
-  });
 });
