@@ -153,11 +153,6 @@ test.each<[key: unknown, type: Errors, said: string]>([
 });
 
 describe("what is taken", () => {
-  test("a client with its own settings of locks", () => {
-    const { redlock: other } = virtualWorld().client({ ttl: 15_000 });
-    expect(() => new Idempotency(other)).not.toThrow();
-  });
-
   test("an option that is undefined, which leaves the default in place", async () => {
     const world = virtualWorld();
     const { idempotency: given } = runner(world, { lease: 60_000, retention: undefined });

@@ -3,7 +3,7 @@ import { QuorumError } from "../../../src/errors/errors.ts";
 import { DeadKeyError, type IdempotencyOptions } from "../../../src/idempotency/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { type Runner, records, runner, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
 
 // Counting the runs of a key in virtual time: what the count is at each endpoint, and what is taken back. The timeout of
@@ -91,64 +91,6 @@ describe("the count of a key", () => {
     await outcomeOf(idempotency.run("key", () => Promise.reject(new Error("declined"))));
     expect(counts(world)).toEqual([null, null, null]);
   });
-
-  test("that a later run has raised stays when an earlier one fails after all", async () => {
-    const world = virtualWorld();
-    const { idempotency, started } = runner(world, { lease: 1_000, maxHold: 1_000, maxAttempts });
-    let fail: (error: Error) => void = never;
-    const call = watch(idempotency.run("key", () => new Promise<never>((_, reject) => (fail = reject))));
-    await started();
-    await world.runtime.advance(2_000);
-    await crash(world);
-    expect(counts(world)).toEqual([2, 2, 2]);
-    fail(new Error("failed in the end"));
-    await world.runtime.advance(0);
-    expect(call.settled).toBe(true);
-    expect(counts(world)).toEqual([2, 2, 2]);
-  });
-
-  test.each([0, 1])(
-    "is forgotten before the result of one that has completed is, after %i",
-    async (crashes) => {
-      const world = virtualWorld();
-      for (let time = 0; time < crashes; time += 1) await crash(world);
-      const { idempotency } = runner(world, { maxAttempts });
-      await idempotency.run("key", async () => {
-        await world.runtime.advance(10);
-        return "done";
-      });
-      expect(ttls(world)).toEqual([60_000, 60_000, 60_000]);
-      expect(ttls(world, "tries")).toEqual([59_990, 59_990, 59_990]);
-      // Meanwhile duplicates are replayed, also to those who allow fewer runs.
-      const again = await runner(world, { maxAttempts: 1 }).idempotency.run("key", never);
-      expect(again).toEqual({ status: "replayed", value: "done" });
-    },
-  );
-
-  test("is no condition where runs are not counted, and costs nothing then", async () => {
-    const world = virtualWorld();
-    for (let time = 0; time < maxAttempts; time += 1) await crash(world);
-    const { idempotency, links } = runner(world);
-    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
-    expect(links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
-    expect(counts(world)).toEqual([3, 3, 3]);
-  });
-});
-
-test("a duplicate is not counted: busy, replayed, or refused for its fingerprint", async () => {
-  const world = virtualWorld();
-  const { idempotency } = runner(world, { maxAttempts });
-  const duplicate = runner(world, { maxAttempts });
-  const events = () => duplicate.events.map(({ type }) => type);
-  const again = (fingerprint: string) => outcomeOf(duplicate.idempotency.run("key", { fingerprint }, never));
-  await idempotency.run("key", { fingerprint: "a" }, async () => {
-    await again("a");
-    await again("b");
-  });
-  await again("a");
-  expect(events()).toEqual(["busy", "mismatch", "replayed"]);
-  expect(duplicate.links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
-  expect(counts(world)).toEqual([1, 1, 1]);
 });
 
 describe("a run that cannot be counted", () => {
@@ -173,37 +115,5 @@ describe("a run that cannot be counted", () => {
     expect(records(world)).toEqual([null, null, null]);
     await crash(world);
     expect(counts(world)).toEqual([2, 2, 2]);
-  });
-
-  test("is counted where a minority cannot be reached; nothing is written there unread", async () => {
-    const world = virtualWorld();
-    await crash(world);
-    const { idempotency, links } = spoiling(world, isCount, ["refused", "delivered", "delivered"]);
-    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
-    expect(counts(world)).toEqual([1, 2, 2]);
-    expect(links.map(({ sent }) => sent.filter(isRaise).length)).toEqual([0, 1, 1]);
-  });
-
-  test("leaves nothing when it is aborted while it is counted", async () => {
-    for (const crashes of [0, 1]) {
-      const world = virtualWorld();
-      for (let time = 0; time < crashes; time += 1) await crash(world);
-      const { slow } = delays(world.runtime);
-      const which = crashes === 0 ? isCount : isRaise;
-      const { idempotency, started, events } = spoiling(world, which, [slow(50), slow(50), slow(50)]);
-      const controller = new AbortController();
-      const call = watch(idempotency.run("key", { signal: controller.signal }, never));
-      await started();
-      expect(counts(world)).toEqual(new Array(3).fill(crashes + 1));
-      const reason = new Error("the client has gone");
-      controller.abort(reason);
-      await world.runtime.advance(0);
-      expect(call.error).toBe(reason);
-      // What has been sent is rolled back after it.
-      await world.runtime.advance(200);
-      expect(counts(world)).toEqual(new Array(3).fill(crashes === 0 ? null : 1));
-      expect(records(world)).toEqual([null, null, null]);
-      expect(events).toMatchObject([{ type: "aborted" }]);
-    }
   });
 });

@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  FingerprintMismatchError,
-  InProgressError,
-  type RunOptions,
-} from "../../../src/idempotency/index.ts";
+import { InProgressError, type RunOptions } from "../../../src/idempotency/index.ts";
 import type { Link } from "../../support/link.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { put, runner } from "../../support/virtual-runs.ts";
@@ -14,7 +10,6 @@ import { put, runner } from "../../support/virtual-runs.ts";
 const never = () => expect.unreachable("nothing may run");
 const start = 1_700_000_000_000;
 const pending = (token: string, fingerprint = "-") => `P1 ${token} ${start} ${fingerprint}`;
-const complete = (token: string) => `C1 ${token} ${start} - "${token}"`;
 const isBegin = (command: readonly unknown[]) => command.includes("NX") || command.includes("claim");
 
 /** Calls a key that has these records, where the last endpoint answers begins after 50 ms. */
@@ -44,41 +39,5 @@ describe("the slowest endpoint is waited for where it may change the answer:", (
     expect(call.error).toBeInstanceOf(InProgressError);
     // By the lease of that run, and not about a timeout.
     expect((call.error as InProgressError).retryAfter).toBe(28_950);
-  });
-});
-
-describe("the slowest endpoint is not waited for where the answer is known:", () => {
-  const options = { waitUntil: () => undefined };
-
-  test("another run has a quorum", async () => {
-    const { call } = await calling([pending("ta"), pending("ta"), undefined], options);
-    expect(call.error).toBeInstanceOf(InProgressError);
-  });
-
-  test("a quorum has the result", async () => {
-    const { call } = await calling([complete("ta"), complete("ta"), undefined], options);
-    expect(call.value).toEqual({ status: "replayed", value: "ta" });
-  });
-
-  test("a run has another fingerprint", async () => {
-    const other = pending("ta", "ab");
-    const { call } = await calling([other, other, undefined], { ...options, fingerprint: "x" });
-    expect(call.error).toBeInstanceOf(FingerprintMismatchError);
-  });
-});
-
-describe("a result that only a minority has", () => {
-  test("is like a run under way where it cannot be brought to a quorum, for two timeouts", async () => {
-    const { call, runtime, events, links } = await calling([complete("ta"), undefined, undefined]);
-    // Nothing is replaced there; the claims of each round are freed.
-    for (const link of links.slice(1)) {
-      link.fate = ([name, ...words]) => (name === "SET" && words.includes("IFEQ") ? "refused" : "delivered");
-    }
-    await runtime.advance(199);
-    expect(call.settled).toBe(false);
-    await runtime.advance(200);
-    expect(call.error).toBeInstanceOf(InProgressError);
-    expect((call.error as InProgressError).retryAfter).toBe(100);
-    expect(events.map(({ type }) => type)).toEqual(["busy"]);
   });
 });

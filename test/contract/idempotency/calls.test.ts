@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Idempotency, InProgressError } from "../../../src/idempotency/index.ts";
-import { Redlock } from "../../../src/redlock.ts";
+import { InProgressError } from "../../../src/idempotency/index.ts";
 import type { Link } from "../../support/link.ts";
-import { outcomeOf } from "../../support/outcomes.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, runner, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
+import { put, runner, silence, textsOf } from "../../support/virtual-runs.ts";
 
 // The calls of idempotent runs in virtual time: what each of them waits for, how it ends, and what it leaves. The timeout
 // of a request is 100 ms, the pause between two rounds 10 ms.
@@ -33,13 +31,6 @@ const pending = (token: string, startedAt: number, fingerprint = "-") =>
 describe("a call that is aborted", () => {
   const reason = new Error("the client has gone");
 
-  test("before it begins sends nothing", async () => {
-    const { idempotency, sent } = runner(virtualWorld());
-    const call = idempotency.run("key", { signal: AbortSignal.abort(reason) }, never);
-    expect((await outcomeOf(call)).error).toBe(reason);
-    expect(sent()).toBe(0);
-  });
-
   test("while its handler runs goes on: the signal ends only the waiting", async () => {
     const controller = new AbortController();
     const { idempotency } = runner(virtualWorld());
@@ -48,91 +39,6 @@ describe("a call that is aborted", () => {
       return signal.aborted;
     });
     expect(outcome).toEqual({ status: "executed", value: false });
-  });
-
-  test("while it waits ends at once, and leaves the other run alone", async () => {
-    const world = virtualWorld();
-    await beginElsewhere(world, [0, 1, 2]);
-    const before = textsOf(world);
-    const { idempotency, sent, started } = runner(world, { wait: 20_000, backoff: () => 10_000 });
-    const controller = new AbortController();
-    const call = watch(idempotency.run("key", { signal: controller.signal }, never));
-    await started();
-    await world.runtime.advance(100);
-    const requests = sent();
-    controller.abort(reason);
-    await world.runtime.advance(0);
-    expect(call.error).toBe(reason);
-    await world.runtime.advance(1_000);
-    expect(textsOf(world)).toEqual(before);
-    expect(sent()).toBe(requests);
-  });
-});
-
-test.each([
-  [-600_000, 600_000],
-  [600_000, -600_000],
-])("clocks that are wrong by %i ms and %i ms change nothing", async (mine, others) => {
-  const world = virtualWorld();
-  const { runtime } = world;
-  const shifted = (ms: number) => {
-    const own = { ...runtime, now: () => runtime.now() + ms };
-    const redlock = new Redlock({ endpoints: world.client().links, runtime: own });
-    return new Idempotency(redlock, { lease: 20_000, retention: 86_400_000 });
-  };
-  const [first, second] = [shifted(mine), shifted(others)];
-  const outcome = await first.run("key", async ({ remaining }) => {
-    expect(remaining()).toBe(20_000 - 202);
-    const { error } = await outcomeOf(second.run("key", never));
-    expect(error).toBeInstanceOf(InProgressError);
-    // The age of the run is that of the other's clock.
-    const { retryAfter } = error as InProgressError;
-    expect(retryAfter >= 1_000 && retryAfter <= 20_000).toBe(true);
-    expect(ttls(world)).toEqual([20_000, 20_000, 20_000]);
-    return "once";
-  });
-  expect(outcome.status).toBe("executed");
-  expect(await second.run("key", never)).toEqual({ status: "replayed", value: "once" });
-  expect(ttls(world)).toEqual(new Array(3).fill(86_400_000));
-});
-
-describe("waiting for another run", () => {
-  async function waiting(options: Parameters<typeof runner>[1], deadline?: number) {
-    const world = virtualWorld();
-    await beginElsewhere(world, [0, 1, 2]);
-    const start = world.runtime.now();
-    const client = runner(world, options);
-    const times: number[] = [];
-    client.links[0]!.fate = (command) => {
-      if (!command.includes("end")) times.push(world.runtime.now() - start);
-      return "delivered";
-    };
-    const end = deadline === undefined ? {} : { deadline: start + deadline };
-    const call = watch(client.idempotency.run("key", end, never));
-    await client.started();
-    return { ...world, ...client, call, times };
-  }
-
-  test("ends when its time is over, with a last round then: no pause is longer than what is left", async () => {
-    const { call, runtime, times } = await waiting({ wait: 250, backoff: () => 200 });
-    await runtime.advance(249);
-    expect(call.settled).toBe(false);
-    await runtime.advance(1);
-    expect(call.error).toBeInstanceOf(InProgressError);
-    expect(times).toEqual([0, 200, 250]);
-  });
-
-  test("runs the handler once the other run's lease is over", async () => {
-    const world = virtualWorld();
-    await beginElsewhere(world, [0, 1, 2], 1_000);
-    const { idempotency, started, events } = runner(world, { wait: 2_000 });
-    const call = watch(idempotency.run("key", () => "mine"));
-    await started();
-    await world.runtime.advance(990);
-    expect(call.settled).toBe(false);
-    await world.runtime.advance(20);
-    expect(call.value).toEqual({ status: "executed", value: "mine" });
-    expect(events.map(({ type }) => type)).toEqual(["executed"]);
   });
 });
 

@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { QuorumError } from "../../../src/errors/errors.ts";
-import { InProgressError, LeaseLostError } from "../../../src/idempotency/index.ts";
-import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, records, runner, running, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
+import { LeaseLostError } from "../../../src/idempotency/index.ts";
+import { virtualWorld } from "../../support/virtual-client.ts";
+import { put, records, runner, running, textsOf, ttls } from "../../support/virtual-runs.ts";
 
 // The claim of a run in virtual time: how long it lasts, what renews it, and what its end means. The timeout of a request
 // is 100 ms.
 
-const never = () => expect.unreachable("nothing may run");
 const pending = (token: string, startedAt: number) => `P1 ${token} ${startedAt} -`;
 
 describe("a claim", () => {
@@ -57,38 +55,6 @@ describe("a claim", () => {
     expect(context().signal.reason).toBeInstanceOf(LeaseLostError);
   });
 
-  test("that is granted too late runs nothing, and is freed", async () => {
-    const world = virtualWorld();
-    const { slow } = delays(world.runtime);
-    const { idempotency, links, started } = runner(world, { lease: 60 });
-    const isBegin = ({ length }: readonly unknown[]) => length > 5;
-    for (const each of links) each.fate = (command) => (isBegin(command) ? slow(59) : "delivered");
-    const call = watch(idempotency.run("key", never));
-    await started();
-    await world.runtime.advance(500);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual([
-      "granted",
-      "granted",
-      "granted",
-    ]);
-    expect((call.error as QuorumError).message).toMatch(/too late .*: 60 is 60 ms; did you mean 60_000\?$/);
-    expect(records(world)).toEqual([null, null, null]);
-  });
-
-  test("that cannot be renewed aborts the handler's signal before it ends", async () => {
-    const world = virtualWorld();
-    const client = runner(world, { lease: 1_000 });
-    const { context } = await running(client);
-    silence(client.links);
-    await world.runtime.advance(987);
-    expect(context().signal.aborted).toBe(false);
-    await world.runtime.advance(1);
-    expect(context().signal.reason).toMatchObject({ name: "LeaseLostError", code: "LEASE_LOST", key: "key" });
-    expect(context().signal.reason.message).toContain("its validity ended (lease 1000 ms)");
-    expect(ttls(world)).toEqual([12, 12, 12]);
-  });
-
   test("that another's record has replaced aborts the signal at the next renewal, the last", async () => {
     const world = virtualWorld();
     const client = runner(world, { lease: 1_000 });
@@ -136,26 +102,5 @@ describe("a run whose claim another has taken over", () => {
       await world.runtime.advance(0);
       expect(other.call.value).toEqual({ status: "executed", value: "the other's" });
     }
-  });
-
-  test("returns its late result to no caller where an endpoint has not seen the other one", async () => {
-    const { world, late, other, winner } = await takenOver([0]);
-    const [nothing, ...pendingThere] = textsOf(world);
-    expect(nothing).toBe(null);
-    late.end.open("too late");
-    await world.runtime.advance(0);
-    expect(late.call.error).toBeInstanceOf(LeaseLostError);
-    expect(textsOf(world).slice(1)).toEqual(pendingThere);
-    const third = runner(world);
-    const busy = watch(third.idempotency.run("key", never));
-    await third.started();
-    await world.runtime.advance(300);
-    expect(busy.error).toBeInstanceOf(InProgressError);
-    for (const link of winner.links) link.fate = () => "delivered";
-    other.end.open("the other's");
-    await world.runtime.advance(0);
-    const again = await third.idempotency.run("key", never);
-    expect(again).toEqual({ status: "replayed", value: "the other's" });
-    expect(records(world)).toEqual(new Array(3).fill('C1 "the other\'s"'));
   });
 });

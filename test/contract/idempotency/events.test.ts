@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FingerprintMismatchError, RecordCorruptError } from "../../../src/idempotency/index.ts";
-import type { RedlockEvent } from "../../../src/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import { virtualWorld, watch } from "../../support/virtual-client.ts";
+import { virtualWorld } from "../../support/virtual-client.ts";
 import { runner, silence } from "../../support/virtual-runs.ts";
 
 // What the hooks of a run learn, in virtual time.
@@ -62,20 +61,4 @@ describe("the event of a call says what it took", () => {
     await outcomeOf(idempotency.run("key", never));
     expect(events.map(({ type }) => type).sort()).toEqual(["corrupt", "executed", "mismatch", "unavailable"]);
   });
-});
-
-test("the client reports endpoints that failed", async () => {
-  const world = virtualWorld();
-  const events: RedlockEvent[] = [];
-  const { idempotency, links, started } = runner(
-    world,
-    {},
-    { onEvent: (event) => event.type !== "request" && events.push(event) },
-  );
-  links[0]!.fate = () => "refused";
-  const call = watch(idempotency.run("key", () => 0));
-  await started();
-  expect(call.value).toMatchObject({ status: "executed" });
-  expect(events[0]).toMatchObject({ type: "endpointError", endpoint: "e1" });
-  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(["endpointError"]));
 });

@@ -1,6 +1,4 @@
 import { expect, test } from "vitest";
-import { withIdempotency } from "../../../src/http/index.ts";
-import { forgetKey, Idempotency, inspectKey } from "../../../src/idempotency/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 import { runner } from "../../support/virtual-runs.ts";
@@ -38,30 +36,6 @@ test("scopes keep keys apart, and no delimiter joins them", async () => {
       status: "replayed",
       value: index,
     });
-  }
-});
-
-test("of runs and of requests never meet, in any scope", async () => {
-  for (const scope of [undefined, "tenant", "http", ["http"], ["http", "tenant"]]) {
-    const given = scoped(scope);
-    const { redlock } = virtualWorld().client();
-    const idempotency = new Idempotency(redlock);
-    const key = "key";
-    const request = () =>
-      new Request("https://a.example/", { method: "POST", headers: { "idempotency-key": key } });
-    expect((await idempotency.run(key, given, () => "run")).value).toBe("run");
-    const answer = () => withIdempotency(request(), () => new Response("request"), { redlock, ...given });
-    for (const replayed of [null, "true"]) {
-      const response = await answer();
-      expect([response.status, await response.text()]).toEqual([200, "request"]);
-      expect(response.headers.get("idempotent-replayed")).toBe(replayed);
-    }
-    expect(await idempotency.run(key, given, never)).toEqual({ status: "replayed", value: "run" });
-    // Operators select one by its kind.
-    expect((await inspectKey(idempotency, key, { ...given, kind: "http" })).state).toBe("complete");
-    expect(await forgetKey(idempotency, key, { ...given, kind: "http" })).toBe(true);
-    expect(await (await answer()).text()).toBe("request");
-    expect((await inspectKey(idempotency, key, given)).state).toBe("complete");
   }
 });
 

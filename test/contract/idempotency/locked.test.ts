@@ -5,11 +5,11 @@ import {
   type LockedRunOptions,
   type Outcome,
 } from "../../../src/idempotency/index.ts";
-import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import { LockHeldError } from "../../../src/index.ts";
 import { forceRelease } from "../../../src/inspect/index.ts";
 import { gate } from "../../support/link.ts";
 import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { type Runner, records, runner, silence, ttls } from "../../support/virtual-runs.ts";
+import { type Runner, records, runner, ttls } from "../../support/virtual-runs.ts";
 
 // Runs with locks in virtual time: key and locks are claimed in one request, all or none, and end in one. The timeout of
 // a request is 100 ms.
@@ -59,33 +59,6 @@ describe("a run with a lock", () => {
     expect(billed(world)).toEqual([12, 12, 12]);
   });
 
-  test("excludes other holders, and its key other runs, until it ends", async () => {
-    const world = virtualWorld();
-    const client = runner(world, { lease: 1_000 });
-    const { call, end } = await running(client);
-    const other = runner(world);
-    const same = watch(other.idempotency.run("key", { lock: "a" }, never));
-    const different = watch(other.idempotency.run("other", { lock: ["b", "a"] }, never));
-    const plain = watch(world.client().redlock.acquire("a", { wait: 0 }));
-    await other.started();
-    await world.runtime.advance(300);
-    expect(same.error).toBeInstanceOf(InProgressError);
-    expect(different.error).toBeInstanceOf(LockHeldError);
-    expect(different.error).toMatchObject({ resources: ["b", "a"], retryAfter: expect.any(Number) });
-    expect(plain.error).toBeInstanceOf(LockHeldError);
-    // Nothing is left of the refused run.
-    expect(world.values("b")).toEqual(free);
-    expect(world.endpoints.map(({ engine }) => engine.execute(["KEYS", "redlock:idem:*"]))).toMatchObject(
-      new Array(3).fill([expect.any(String)]),
-    );
-    expect(other.events.map(({ type }) => type).sort()).toEqual(["busy", "locked"]);
-    end.open(1);
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: 1 });
-    const later = await world.client().redlock.acquire("a", { wait: 0 });
-    expect(later.remaining()).toBeGreaterThan(0);
-  });
-
   test("stands with its note, and who is refused learns it, by either", async () => {
     const world = virtualWorld();
     const client = runner(world);
@@ -121,31 +94,6 @@ describe("a run with a lock", () => {
     done.open(1);
     await world.runtime.advance(0);
     expect(again.value).toMatchObject({ status: "executed" });
-  });
-
-  test("draws fences from the counters of locks", async () => {
-    const world = virtualWorld();
-    const { redlock } = world.client();
-    const before = await redlock.acquire("a", { fencing: true });
-    await before.release();
-    const { end, context } = await running(runner(world));
-    const { fence } = context();
-    expect(fence).toBeGreaterThan(before.fence);
-    end.open(1);
-    await world.runtime.advance(0);
-    const after = await redlock.acquire("a", { fencing: true });
-    expect(after.fence).toBeGreaterThan(fence);
-  });
-
-  test("frees both when its handler fails", async () => {
-    const world = virtualWorld();
-    const client = runner(world);
-    const { call, end } = await running(client);
-    end.open(Promise.reject(new Error("no")));
-    await world.runtime.advance(0);
-    expect(call.error).toEqual(new Error("no"));
-    expect([records(world), world.values("a")]).toEqual([free, free]);
-    expect(client.sent()).toBe(6);
   });
 
   test("renews key and lock together, for maxHold at most", async () => {
@@ -190,39 +138,6 @@ describe("waiting for the lock", () => {
     expect(records(world)).toEqual([undefined, undefined, undefined].map(() => null));
     await world.runtime.advance(600);
     expect(call.value).toMatchObject({ status: "executed" });
-  });
-
-  test("ends with the time, and with the signal", async () => {
-    const world = virtualWorld();
-    world.put("a", [0, 1, 2]);
-    const client = runner(world, { wait: 500 });
-    const controller = new AbortController();
-    const timed = watch(client.idempotency.run("key", { lock: "a" }, never));
-    const aborted = watch(client.idempotency.run("k2", { lock: "a", signal: controller.signal }, never));
-    await client.started();
-    await world.runtime.advance(300);
-    controller.abort(new Error("enough"));
-    await world.runtime.advance(400);
-    expect(timed.error).toMatchObject({ code: "LOCK_HELD" });
-    expect((timed.error as LockHeldError).retryAfter).toBeGreaterThan(50_000);
-    expect(aborted.error).toEqual(new Error("enough"));
-    expect(records(world)).toEqual(free);
-  });
-
-  test("is not an outage, and an outage is not a lock", async () => {
-    const world = virtualWorld();
-    world.put("a", [0]);
-    const client = runner(world);
-    silence(client.links.slice(1));
-    const call = watch(client.idempotency.run("key", { lock: "a" }, never));
-    await client.started();
-    await world.runtime.advance(1_000);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual([
-      "held",
-      "error",
-      "error",
-    ]);
   });
 });
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors/errors.ts";
 import { type IdempotencyOptions, ResultUnavailableError } from "../../../src/idempotency/index.ts";
-import { gate, type Link } from "../../support/link.ts";
+import type { Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import { until } from "../../support/until.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
 import { records, runner } from "../../support/virtual-runs.ts";
 
@@ -77,51 +76,5 @@ describe("a result that is refused for its size", () => {
   ])("by %s, is complete without it", async (_who, refusal) => {
     const { world } = await refusedBy([0, 1], refusal);
     expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
-  });
-});
-
-describe("a begin that arrives late", () => {
-  /** A run whose begin reaches the third endpoint only when the gate is opened. */
-  async function late(handler: () => unknown) {
-    const world = virtualWorld();
-    const arrive = gate();
-    const { idempotency, links, started } = runner(world, { lease: 1_000 });
-    links[2]!.fate = () => {
-      links[2]!.fate = () => "delivered";
-      return { before: () => arrive.passed };
-    };
-    const call = watch(idempotency.run("key", handler));
-    await started();
-    // For so long, the end waits there for the begin.
-    await world.runtime.advance(25);
-    return { world, arrive, links, call };
-  }
-
-  test("after the result does not change it", async () => {
-    const { world, arrive, call } = await late(() => "done");
-    expect(call.value).toEqual({ status: "executed", value: "done" });
-    arrive.open();
-    await world.runtime.advance(0);
-    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
-  });
-
-  test("between the two requests that complete it there is completed", async () => {
-    const end = gate<string>();
-    const { world, arrive, links, call } = await late(() => end.passed);
-    // The first request finds nothing; then the begin arrives; the second one finds the run's own claim.
-    links[2]!.fate = () => {
-      links[2]!.fate = () => "delivered";
-      return {
-        after: async () => {
-          arrive.open();
-          await until(() => records(world)[2] === "P1", "the late begin");
-        },
-      };
-    };
-    end.open("done");
-    await world.runtime.advance(25);
-    await until(() => call.settled, "the result");
-    expect(call.value).toEqual({ status: "executed", value: "done" });
-    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
   });
 });

@@ -97,51 +97,6 @@ describe("a single flight", () => {
     expect([second.value, (await call()).value]).toEqual(["long", "long"]);
   });
 
-  test("that fails is computed by one of those that wait", async () => {
-    const world = virtualWorld();
-    const { call, gates } = callers(world);
-    const first = await call();
-    const waiting = [await call(), await call()];
-    gates[0]!.open(Promise.reject(new Error("no")));
-    await world.runtime.advance(200);
-    expect(first.error).toEqual(new Error("no"));
-    expect(gates).toHaveLength(2);
-    gates[1]!.open("yes");
-    await world.runtime.advance(200);
-    expect(waiting.map(({ value }) => value)).toEqual(["yes", "yes"]);
-  });
-
-  test("ends its waiting with the time, and with the signal", async () => {
-    const world = virtualWorld();
-    const { call } = callers(world);
-    await call();
-    const controller = new AbortController();
-    const timed = await call({ wait: 300 });
-    const aborted = await call({ signal: controller.signal });
-    controller.abort(new Error("enough"));
-    await world.runtime.advance(500);
-    expect(timed.error).toMatchObject({ code: "IN_PROGRESS" });
-    expect(aborted.error).toEqual(new Error("enough"));
-  });
-
-  test("is taken over when its process dies", async () => {
-    const world = virtualWorld();
-    const { call, gates, contexts, returned } = callers(world, { lease: 1_000, wait: 5_000 });
-    const client = world.client();
-    const dead = await call({}, client);
-    silence(client.links);
-    const waiting = await call();
-    await world.runtime.advance(1_500);
-    expect(gates).toHaveLength(2);
-    expect(contexts.map(({ signal }) => signal.aborted)).toEqual([true, false]);
-    gates[1]!.open("second");
-    expect(await returned(waiting)).toBe("second");
-    // Its own value is older.
-    for (const link of client.links) link.fate = () => "delivered";
-    gates[0]!.open("first");
-    expect(await returned(dead)).toBe("second");
-  });
-
   test("throws in an outage, or runs without protection, as it is told", async () => {
     const world = virtualWorld();
     const { call, gates, contexts } = callers(world, { wait: 0 });
@@ -158,16 +113,6 @@ describe("a single flight", () => {
     gates[0]!.open("alone");
     await world.runtime.advance(0);
     expect(unguarded.value).toBe("alone");
-  });
-
-  test("is no outage while another caller computes", async () => {
-    const world = virtualWorld();
-    const { call, gates } = callers(world, { failOpen: true, wait: 0 });
-    await call();
-    const second = await call();
-    await world.runtime.advance(500);
-    expect(second.error).toMatchObject({ code: "IN_PROGRESS" });
-    expect(gates).toHaveLength(1);
   });
 
   test.each([

@@ -106,20 +106,6 @@ describe("storing a result", () => {
     expect(runtime.pending).toBe(0);
   });
 
-  test("goes on in the background where the platform keeps it alive", async () => {
-    const background: Promise<unknown>[] = [];
-    const { runtime, call } = await unanswered({
-      lease: 1_000,
-      waitUntil: (work) => background.push(work),
-    });
-    expect(call.value).toEqual(unstored);
-    const work = watch(Promise.all(background));
-    await runtime.advance(900);
-    expect(work.settled).toBe(false);
-    await runtime.advance(1_200);
-    expect(work.settled).toBe(true);
-  });
-
   test("ends with the first success, and leaves no timer that keeps the process alive", async () => {
     const world = await unanswered({ lease: 2_000, wait: 700, backoff: { min: 50, max: 50 } });
     for (const each of world.links) each.fate = () => "delivered";
