@@ -9,13 +9,11 @@ import {
   LimitMismatchError,
   Mailbox,
   once,
-  Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
 import { mailboxScript } from "../../../src/sync/internal/mailbox.lua.ts";
-import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
@@ -83,13 +81,6 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another }) => {
 });
 
 describe("what counts as something to free", () => {
-  test("is what any endpoint has", async () => {
-    const { client, at, each } = newWorld();
-    at([1], "SET", "fair", "n", "somebody", "PX", 5_000);
-    expect(await forceRelease(client().redlock, "FairLock", "n")).toBe(true);
-    expect(each("EXISTS", "fair", "n")).toEqual([0, 0, 0]);
-  });
-
   test("is also a queue or a waiting writer alone, but not the memory of an interval that is over", async () => {
     for (const [kind, key, had] of [
       ["FairLock", "queue", true],
@@ -107,20 +98,6 @@ describe("what counts as something to free", () => {
 });
 
 describe("a semaphore", () => {
-  test("loses all permits of any limit, and the limit", async () => {
-    const { client, ttls, atOnce } = newWorld(slotScript);
-    const { redlock } = client();
-    const wrong = new Semaphore(redlock, "n", { limit: 3 });
-    const right = new Semaphore(redlock, "n", { limit: 1 });
-    const permits = [await right.acquire(), await atOnce(wrong.acquire())];
-    const operator = client();
-    expect(await forceRelease(operator.redlock, "Semaphore", "n")).toBe(true);
-    expect([sentBy(operator), ttls()]).toEqual([[1, 1, 1], {}]);
-    const permit = await right.acquire();
-    for (const old of permits) expect(await rejection(old.extend())).toBeInstanceOf(LockLostError);
-    expect(await permit.verify()).toBe(true);
-  });
-
   test("whose largest limit no endpoint knows any more is freed as a whole", async () => {
     const { client, at, ttls } = newWorld();
     for (const [index, slot] of [0, 4, 999].entries()) at([index], "SET", `slot:${slot}`, "n", "somebody");
@@ -182,22 +159,6 @@ test("a mailbox loses its turn, and no message: the next turn has them all, and 
 describe("a latch or barrier", () => {
   const latchOf = ({ redlock }: VirtualClient, count = 2, ttl = day) =>
     new CountDownLatch(redlock, "n", { count, ttl });
-
-  test("is reset for a day, or for what remained of it", async () => {
-    for (const [ttl, kept] of [
-      [40_000, day],
-      [3 * day, 3 * day - 1_000],
-    ] as const) {
-      const { runtime, client, each } = newWorld(arrivalScript);
-      await latchOf(client(), 2, ttl).arrive("a");
-      await runtime.advance(1_000);
-      const operator = client();
-      expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
-      expect(sentBy(operator)).toEqual([2, 2, 2]);
-      expect(each("PTTL", "latch", "n")).toEqual([kept, kept, kept]);
-      expect(each("HLEN", "latch", "n")).toEqual([1, 1, 1]);
-    }
-  });
 
   test("is later after each reset, also within a ms, and has nothing to free until an arrival", async () => {
     const { client, each } = newWorld(arrivalScript);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, watch } from "../../support/virtual-client.ts";
+import { watch } from "../../support/virtual-client.ts";
 import { syncWorld } from "../../support/virtual-sync.ts";
 import { holders } from "./holders.ts";
 
@@ -72,20 +72,6 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
     expect(call.error).toBeInstanceOf(LockHeldError);
   });
 
-  test("is not waited for after an abort, and nothing of the call stays", async () => {
-    const { runtime, redlock, holds } = newWorld();
-    const hold = await acquire(redlock(), "n");
-    const caller = new AbortController();
-    const call = watch(another(redlock(), "n", {}, { signal: caller.signal }));
-    await runtime.advance(15);
-    caller.abort(new Error("enough"));
-    await runtime.advance(0);
-    expect(call.error).toBe(caller.signal.reason);
-    await hold.release();
-    await runtime.advance(100);
-    expect(holds()).toEqual(nowhere);
-  });
-
   test("is released at the end of `await using`, and kept until then by `autoExtend`", async () => {
     const { runtime, client, holds } = newWorld();
     const own = client();
@@ -140,18 +126,4 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
 
   // It leaves no tombstones: such a permit stands until its ttl.
   if (kind === "Semaphore") return;
-  test("is not acquired by requests that arrive after their rollback, for a minute", async () => {
-    const { runtime, client, redlock, holds } = newWorld();
-    const { late } = delays(runtime);
-    const [own, lost] = [client(), client()];
-    for (const link of own.links) link.fate = () => (link.sent.length === 1 ? late(59_000) : "delivered");
-    for (const link of lost.links) link.fate = () => (link.sent.length === 1 ? "reply lost" : "delivered");
-    const calls = [own, lost].map((each) => watch(acquire(each.redlock, "n", { wait: 0 })));
-    await runtime.advance(150);
-    for (const { error } of calls) expect(error).toBeInstanceOf(QuorumError);
-    expect(holds()).toEqual(nowhere);
-    await runtime.advance(59_000);
-    expect(holds()).toEqual(nowhere);
-    expect(await tryAnother(redlock(), "n")).not.toBe(null);
-  });
 });

@@ -7,7 +7,7 @@ import {
 } from "../../../../src/sync/index.ts";
 import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { watch } from "../../../support/virtual-client.ts";
-import { putArrivals, type SyncWorld, syncWorld } from "../../../support/virtual-sync.ts";
+import { type SyncWorld, syncWorld } from "../../../support/virtual-sync.ts";
 
 // The parties of a barrier in virtual time: when each passes, with which number, and where the next one begins.
 
@@ -15,7 +15,6 @@ const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([a
 const day = 86_400_000;
 /** The first level that a run has at the time of these worlds: 10 000 for each day since 1970. */
 const firstLevel = Math.floor(1_700_000_000_000 / day) * 10_000;
-const generation = (level: number, run = "t0") => `g${String(level).padStart(16, "0")}${run}`;
 
 const generationsIn = ({ each }: SyncWorld) => each("HGET", "barrier", "b", "g") as (string | null)[];
 const levelsIn = (world: SyncWorld) => generationsIn(world).map((text) => Number(text?.slice(1, 17)));
@@ -26,12 +25,6 @@ function party(world: SyncWorld, id: string, given: Partial<CyclicBarrierOptions
   const barrier = new CyclicBarrier(own.redlock, "b", { parties: 3, ...given });
   const meet = (options: ArrivalOptions = { wait: 60_000 }) => watch(barrier.arriveAndWait(id, options));
   return { ...own, barrier, meet };
-}
-
-/** Puts arrivals of a generation at endpoints, in place of what they have. */
-function put(world: SyncWorld, indices: readonly number[], text: string, ids: string, count = 3): void {
-  world.at(indices, "DEL", "barrier", "b");
-  putArrivals(world, indices, { kind: "barrier", name: "b", generation: text, ids: [...ids], count });
 }
 
 describe("three parties", () => {
@@ -101,54 +94,6 @@ describe("a party", () => {
     const next = [a.meet(), c.meet()];
     await world.runtime.advance(20);
     expect([early, ...next].map(({ value }) => value)).toEqual(new Array(3).fill(firstLevel + 1));
-  });
-
-  test("whose process restarts counts once, and joins the generation that it finds", async () => {
-    const world = newWorld();
-    const caller = new AbortController();
-    const died = party(world, "a").meet({ wait: 60_000, signal: caller.signal });
-    await world.runtime.advance(5);
-    caller.abort(new Error("killed"));
-    await world.runtime.advance(0);
-    expect(died.error).toBe(caller.signal.reason);
-    const again = party(world, "a").meet();
-    const second = party(world, "b").meet();
-    await world.runtime.advance(25);
-    expect([again.settled, second.settled]).toEqual([false, false]);
-    party(world, "c").meet();
-    await world.runtime.advance(10);
-    expect([again.value, second.value]).toEqual([firstLevel, firstLevel]);
-  });
-
-  test("repeats its arrival for endpoints that have lost it", async () => {
-    const world = newWorld();
-    const early = [party(world, "a").meet(), party(world, "b").meet()];
-    await world.runtime.advance(20);
-    world.each("DEL", "barrier", "b");
-    await world.runtime.advance(20);
-    expect(world.each("HLEN", "barrier", "b")).toEqual([4, 4, 4]);
-    party(world, "c").meet();
-    await world.runtime.advance(10);
-    expect(early.map(({ value }) => value)).toEqual([firstLevel, firstLevel]);
-  });
-
-  test("in a run that loses passes with the number of the run that wins, where it has arrived, too", async () => {
-    const world = newWorld();
-    const own = party(world, "a");
-    const call = own.meet();
-    await world.runtime.advance(5);
-    const mine = generationsIn(world)[0]!;
-    expect(mine).toMatch(/^g\d{16}t/);
-    // At the same level, the run with the greater name.
-    const greater = `${mine.slice(0, 17)}u`;
-    put(world, [0, 1, 2], greater, "b");
-    await world.runtime.advance(10);
-    expect([call.settled, generationsIn(world)]).toEqual([false, [greater, greater, greater]]);
-    expect(world.each("HKEYS", "barrier", "b")[1]).toContain("ia");
-    // That run is complete without the other one.
-    put(world, [0, 1, 2], generation(firstLevel + 1, "u"), "");
-    await world.runtime.advance(10);
-    expect(call.value).toBe(firstLevel);
   });
 });
 

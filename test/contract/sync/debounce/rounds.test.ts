@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError } from "../../../../src/index.ts";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
 import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
@@ -24,7 +23,6 @@ const superseded = { settled: true, value: { ran: false } };
 const sequencesIn = ({ each }: SyncWorld) =>
   each("HGET", "debounce", "n", "g").map((text) => (text === null ? null : String(text).slice(0, 18)));
 const sequence = (number: number) => `g${String(number).padStart(16, "0")}t`;
-const textOf = (number: number, token = "f".repeat(32)) => sequence(number) + token;
 const nowhere = [null, null, null];
 
 describe("a lone call", () => {
@@ -82,28 +80,6 @@ describe("of a burst", () => {
     await world.runtime.advance(1);
     expect(calls).toEqual([superseded, superseded, superseded, ran]);
   });
-
-  test("clocks do not decide which is the last: it takes the greatest number that it meets, plus 1", async () => {
-    const world = newWorld();
-    world.at([0], "HSET", "debounce", "n", "g", textOf(start + 7));
-    world.at([1], "HSET", "debounce", "n", "g", textOf(start + 9));
-    world.at([2], "HSET", "debounce", "n", "g", textOf(start + 8));
-    const own = world.client();
-    const last = call(own);
-    await world.runtime.advance(0);
-    expect([sequencesIn(world), sentBy(own)]).toEqual([new Array(3).fill(sequence(start + 10)), [2, 2, 2]]);
-    await world.runtime.advance(100);
-    expect(last).toEqual(ran);
-  });
-
-  test("a minority that knows a later call does not stop this one", async () => {
-    const world = newWorld();
-    const alone = call(world.client());
-    await world.runtime.advance(50);
-    world.at([0], "HSET", "debounce", "n", "g", textOf(start + 999));
-    await world.runtime.advance(50);
-    expect(alone).toEqual(ran);
-  });
 });
 
 describe("an abort", () => {
@@ -122,47 +98,6 @@ describe("an abort", () => {
     expect(before).toEqual(ran);
     await world.runtime.advance(500);
     expect(sentBy(own)).toEqual([2, 2, 2]);
-  });
-});
-
-describe("an outage", () => {
-  /** One endpoint answers, the others lose their replies to announcements. */
-  function cut(options: Parameters<SyncWorld["client"]>[0] = {}) {
-    const world = newWorld();
-    const own = world.client(options);
-    const isAnnouncement = (command: readonly unknown[]) => command[7] !== 0;
-    for (const link of own.links.slice(1)) {
-      link.fate = (command) => (isAnnouncement(command) ? "reply lost" : "delivered");
-    }
-    return { ...world, own };
-  }
-
-  test("that ends is none: the announcement is repeated as it is", async () => {
-    const { runtime, own, ...world } = cut();
-    const alone = call(own);
-    await runtime.advance(15);
-    for (const link of own.links) link.fate = () => "delivered";
-    await runtime.advance(5);
-    expect(sequencesIn({ ...world, runtime })).toEqual(new Array(3).fill(sequence(start)));
-    // Its window begins with the answer.
-    await runtime.advance(99);
-    expect(alone.settled).toBe(false);
-    await runtime.advance(1);
-    expect(alone).toEqual(ran);
-  });
-});
-
-describe("a process that was frozen", () => {
-  test("for longer than its ttl after the window does not run its routine", async () => {
-    const world = newWorld();
-    const own = world.client();
-    const frozen = call(own, { ttl: 1_000 }, unreachable);
-    await world.runtime.advance(50);
-    world.runtime.wallOffset += 5_000;
-    await world.runtime.advance(60);
-    expect(frozen.error).toBeInstanceOf(LockLostError);
-    expect(frozen.error).toMatchObject({ resources: ["n"] });
-    expect([sequencesIn(world), world.runtime.pending]).toEqual([nowhere, 0]);
   });
 });
 

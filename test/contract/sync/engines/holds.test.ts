@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyOf } from "../../../../src/redis/keys.ts";
-import { ReentrantLock, Semaphore } from "../../../../src/sync/index.ts";
+import { ReentrantLock } from "../../../../src/sync/index.ts";
 import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { isSettled } from "../../../support/outcomes.ts";
@@ -78,20 +78,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
       const isNative = dialect !== "redis" && exactReplies === true;
       expect(spent).toEqual(costs(isNative).map((commands) => [1, commands]));
     });
-  });
-
-  test("a semaphore has as many permits as its limit, and one more for a caller whose limit is larger by one", async () => {
-    const name = newResource("semaphore");
-    const semaphore = new Semaphore(first.redlock, name, { limit: 3 });
-    const permits = [await semaphore.acquire(), await semaphore.acquire(), await semaphore.acquire()];
-    expect(permits.map(({ slot }) => slot).sort()).toEqual([0, 1, 2]);
-    expect(await semaphore.tryAcquire()).toBeNull();
-    const other = new Semaphore(second.redlock, name, { limit: 4 });
-    expect((await other.tryAcquire())!.slot).toBe(3);
-    expect(await other.tryAcquire()).toBeNull();
-    expect(await permits[1]!.release()).toBe(true);
-    await allArrived(first.links);
-    expect((await semaphore.tryAcquire())!.slot).toBe(permits[1]!.slot);
   });
 
   if (count > 1) return;

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import {
   CountDownLatch,
-  debounce,
   LimitMismatchError,
   type OnceContext,
   once,
@@ -22,7 +21,7 @@ import { costOf, onEach, stores, type Visitor, visitor } from "../stand.ts";
 
 const unreachable = () => expect.unreachable("it must not run");
 
-eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, engine }) => {
+eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, engine }) => {
   let store: OpenStore;
   let first: Visitor;
   let second: Visitor;
@@ -126,20 +125,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints, e
       [2, 10],
       [1, 3],
     ]);
-  });
-
-  test("a lone call of debounce runs when its window is over, with two requests, and the next one again", async () => {
-    const name = newResource("reindex");
-    for (const { redlock } of [first, second]) {
-      const begun = performance.now();
-      const outcome = await debounce(redlock, name, { window: 60 }, async () => performance.now() - begun);
-      expect(outcome.ran && outcome.value).toBeGreaterThanOrEqual(59);
-    }
-    const { redlock, links } = visitor(store);
-    await debounce(redlock, name, { window: 5 }, () => undefined);
-    await allArrived(links);
-    const commands = links.flatMap(({ sent }) => sent.map(([operation]) => String(operation)));
-    expect(commands.filter((operation) => operation.startsWith("EVAL"))).toHaveLength(2 * endpoints);
   });
 
   billed("a refresh costs two requests, and a refusal one", async () => {

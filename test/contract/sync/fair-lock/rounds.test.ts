@@ -1,13 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError } from "../../../../src/index.ts";
-import type { Fate } from "../../../support/link.ts";
 import { watch } from "../../../support/virtual-client.ts";
 import { sentBy } from "../../../support/virtual-sync.ts";
 import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.ts";
 
 // A fair lock in virtual time: who is served when, how long a ticket lives, and what stays behind.
-
-const acquires = (command: readonly unknown[]) => command.includes("acquire");
 
 describe("the lock", () => {
   test("is not acquired without waiting while somebody waits, and nobody joins the queue for that", async () => {
@@ -70,49 +67,6 @@ describe("waiters", () => {
   });
 });
 
-describe("a place in the queue", () => {
-  const never = new Promise<never>(() => undefined);
-
-  test.each<[what: string, count: number, fate: Fate]>([
-    ["a lost reply", 1, { after: () => never }],
-    ["a lost reply at each endpoint", 3, { after: () => never }],
-    ["a lost request", 1, "lost"],
-    ["a lost request to each endpoint", 3, "lost"],
-    ["a broken connection", 1, "reply lost"],
-    ["a refused connection", 1, "refused"],
-  ])("outlives %s (%i)", async (_, count, fate) => {
-    const world = newWorld({ count });
-    const { runtime } = world;
-    const newcomer = () => {
-      const own = world.client({ backoff: { min: 5 } });
-      return { ...own, turn: watch(lockOf(own, { wait: 60_000 }).acquire()) };
-    };
-    // Its pauses are short, because holders are quick. What it was granted at first, for a long pause, has expired.
-    const earlier = [];
-    for (let index = 0; index < 8; index += 1) {
-      earlier.push(newcomer());
-      await runtime.advance(1);
-    }
-    const [own, other] = [newcomer(), await runtime.advance(1).then(newcomer)];
-    for (const { turn } of earlier) {
-      while (!turn.settled) await runtime.advance(1);
-      if (turn === earlier.at(-1)!.turn) break;
-      await runtime.advance(30);
-      await turn.value!.release();
-    }
-    await runtime.advance(300);
-    for (const link of own.links) {
-      const before = link.sent.length;
-      link.fate = () => (link.sent.length === before + 1 ? fate : "delivered");
-    }
-    const sent = () => sentBy(own)[0];
-    for (const before = sent(); sent() === before; ) await runtime.advance(1);
-    await earlier.at(-1)!.turn.value!.release();
-    while (!own.turn.settled && !other.turn.settled) await runtime.advance(1);
-    expect([own.turn.settled, other.turn.settled]).toEqual([true, false]);
-  });
-});
-
 describe("a waiter that gives up", () => {
   test("leaves every queue, for good", async () => {
     const world = await queueOf(1, { wait: 25 });
@@ -127,15 +81,6 @@ describe("a waiter that gives up", () => {
     await world.held.release();
     await links[0]!.send(links[0]!.sent[0]!, new AbortController().signal);
     expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
-  });
-
-  test("reports no failure of the requests that only leave", async () => {
-    const { runtime, waiters } = await queueOf(1, { wait: 5 });
-    const [{ turn, links, events }] = waiters as [(typeof waiters)[0]];
-    links[2]!.fate = (command) => (acquires(command) ? "delivered" : "refused");
-    await runtime.advance(5);
-    expect(turn.error).toBeInstanceOf(LockHeldError);
-    expect(events.filter(({ type }) => type === "endpointError")).toEqual([]);
   });
 });
 

@@ -53,17 +53,3 @@ test("a waiter that is granted a part keeps its place there, and later ones get 
   await runtime.advance(100);
   expect([first.settled, second.settled]).toEqual([true, false]);
 });
-
-test("two that each are granted a part do not take turns for ever", async () => {
-  const { runtime, near, far, wait, free } = await stand();
-  // The second asks 30 ms before the first, again and again, and each answer takes 40 ms.
-  const first = wait(40);
-  await runtime.advance(110);
-  const second = wait(40);
-  await runtime.advance(160);
-  free(near);
-  await runtime.advance(80);
-  free(far);
-  await runtime.advance(500);
-  expect([first.settled, second.settled]).toEqual([true, false]);
-});

@@ -34,17 +34,6 @@ describe("a confirmation", () => {
     expect(String(each("GET", "once", "n")[0])).toMatch(/^r3:/);
   });
 
-  test("that is executed once more does not prolong the interval", async () => {
-    const { runtime, client, each } = newWorld();
-    const own = client();
-    call(own);
-    await runtime.advance(100);
-    const confirmation = own.links[0]!.sent.find(isConfirmation)!;
-    for (const link of own.links) void link.send(confirmation, new AbortController().signal);
-    await runtime.advance(0);
-    expect(each("PTTL", "once", "n")).toEqual([59_900, 59_900, 59_900]);
-  });
-
   test("that reaches no quorum within the claim's ttl is given up, and what it stored is released", async () => {
     const { runtime, client, each } = newWorld();
     const own = client();

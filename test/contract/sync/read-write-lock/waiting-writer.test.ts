@@ -3,8 +3,7 @@ import { LockHeldError } from "../../../../src/index.ts";
 import type { SyncOptions } from "../../../../src/sync/index.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, watch } from "../../../support/virtual-client.ts";
-import { sentBy } from "../../../support/virtual-sync.ts";
-import { announcedIn, lockOf, newWorld, nowhere, voidsIn, withWaitingWriter } from "./world.ts";
+import { announcedIn, lockOf, nowhere, withWaitingWriter } from "./world.ts";
 
 // Writers that wait in virtual time: how long they are announced, and what stays of one that gives up.
 
@@ -45,28 +44,9 @@ describe("a waiting writer", () => {
     await runtime.advance(1);
     expect(next.value!.remaining()).toBe(19_798);
   });
-
-  test("that does not wait is not announced, and has nothing to remove", async () => {
-    const world = newWorld();
-    await lockOf(world.client()).acquireRead();
-    const own = world.client();
-    expect(await lockOf(own).tryAcquireWrite()).toBe(null);
-    expect([announcedIn(world), sentBy(own)]).toEqual([nowhere, [1, 1, 1]]);
-    expect(await lockOf(world.client()).tryAcquireRead()).not.toBe(null);
-  });
 });
 
 describe("a writer that gives up", () => {
-  test("removes its announcement, for good", async () => {
-    const world = await withWaitingWriter({ wait: 25 });
-    await world.runtime.advance(25);
-    expect(world.writing.error).toBeInstanceOf(LockHeldError);
-    expect(world.writing.error).toMatchObject({ resources: ["r"], waited: 25, retryAfter: 19_975 });
-    expect(announcedIn(world)).toEqual(nowhere);
-    expect(voidsIn(world)).toEqual([60_000]);
-    expect(await lockOf(world.client()).tryAcquireRead()).not.toBe(null);
-  });
-
   test.each<[what: string, options: SyncOptions, aborts: boolean, ends: number]>([
     ["when it is removed, because nothing else keeps that alive", { wait: 5 }, false, 75],
     ["before that where the platform keeps it alive", { wait: 5, waitUntil: () => undefined }, false, 5],

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError } from "../../../../src/index.ts";
 import { ReentrantLock, type ReentrantLockOptions } from "../../../../src/sync/index.ts";
 import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import type { VirtualClient } from "../../../support/virtual-client.ts";
@@ -39,25 +38,5 @@ describe("the holds of one owner", () => {
     expect(await lockOf(client(), { owner: `${owner}1` }).tryAcquire()).toBe(null);
     expect(await lockOf(client(), { owner: owner.slice(1) }).tryAcquire()).toBe(null);
     expect(await lockOf(client(), { owner }).tryAcquire()).not.toBe(null);
-  });
-
-  test("end each after its own ttl, and the key after the last", async () => {
-    const world = newWorld();
-    const { runtime, each } = world;
-    const mine = lockOf(world.client());
-    const brief = await mine.acquire({ ttl: 1_000 });
-    const long = await mine.acquire({ ttl: 15_000 });
-    expect(await long.extend(30_000)).toBe(30_000 - 302);
-    const { signal } = brief;
-    await runtime.advance(987);
-    expect(signal.aborted).toBe(false);
-    await runtime.advance(1);
-    expect(signal.reason).toBeInstanceOf(LockLostError);
-    await runtime.advance(12);
-    expect([await brief.verify(), await brief.release(), await long.verify()]).toEqual([false, false, true]);
-    expect(each("PTTL", "reentrant", "r")).toEqual([29_000, 29_000, 29_000]);
-    expect(await lockOf(world.client()).tryAcquire()).toBe(null);
-    await runtime.advance(29_000);
-    expect(await lockOf(world.client()).tryAcquire()).not.toBe(null);
   });
 });

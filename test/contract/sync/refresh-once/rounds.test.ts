@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test, vi } from "vitest";
-import { isRedlockError, LockLostError } from "../../../../src/index.ts";
+import { isRedlockError } from "../../../../src/index.ts";
 import { RefreshedNotWrittenError, type RefreshOptions, refreshOnce } from "../../../../src/sync/index.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
@@ -166,22 +166,6 @@ describe("what does not become a refresh", () => {
     await runtime.advance(0);
     expect(waiting.error).toBe(reason);
   });
-
-  test("a lock that was lost while the value was read", async () => {
-    const { client, call, runtime, store, server, pause } = newWorld();
-    const own = client({ ttl: 1_000 });
-    let reads = 0;
-    const slow = async () => {
-      if (reads++ > 0) {
-        for (const link of own.links) link.fate = () => "lost";
-        await pause(1_500);
-      }
-      return store.row;
-    };
-    const lost = call(own, { read: slow });
-    await runtime.advance(5_000);
-    expect([lost.error, server.used]).toEqual([expect.any(LockLostError), []]);
-  });
 });
 
 describe("a refresh under way", () => {
@@ -202,27 +186,6 @@ describe("a refresh under way", () => {
     expect([given.settled, inRefresh?.aborted]).toEqual([false, false]);
     await runtime.advance(100);
     expect([given.value?.name, store.row.name]).toEqual(["t1", "t1"]);
-  });
-
-  test("goes on where its lock is lost, and is written with its fence", async () => {
-    const { client, call, runtime, store, server, each, options } = newWorld();
-    server.takes = 30_000;
-    const signals: AbortSignal[] = [];
-    const lost = call(client(), {
-      refresh(current, context) {
-        signals.push(context.signal);
-        return options.refresh(current, context);
-      },
-    });
-    await runtime.advance(1_000);
-    each("DEL", "lock", "n");
-    const next = call(client());
-    await runtime.advance(6_000);
-    // The answer is still on its way: the next holder has the old token only.
-    expect(next.error).toEqual(new Error("invalid_grant"));
-    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
-    await runtime.advance(30_000);
-    expect([lost.value?.name, store.row.name, store.writes.length]).toEqual(["t1", "t1", 1]);
   });
 
   test.each([undefined, null])("that returns %s is an error, and nothing is written", async (result) => {

@@ -74,20 +74,6 @@ describe("the limit", () => {
     const mismatch = { type: "limitMismatch", resources: ["s"], inUse: 2 };
     expect(mismatches).toEqual([[], [{ ...mismatch, limit: 1 }], [{ ...mismatch, limit: 3 }]]);
   });
-
-  test("that is larger is forgotten with its last permit, whatever smaller ones do", async () => {
-    const { runtime, client, each, atOnce } = newWorld();
-    const small = slots(client(), { limit: 1 });
-    await atOnce(slots(client(), { limit: 4 }).acquire({ ttl: 5_000 }));
-    const permit = await atOnce(small.acquire());
-    await permit.extend(30_000);
-    expect(each("PTTL", "limit", "s")).toEqual([5_000, 5_000, 5_000]);
-    expect(await small.inspect()).toEqual({ held: 1, limitInUse: 4 });
-    await runtime.advance(5_000);
-    expect(await small.inspect()).toEqual({ held: 1, limitInUse: undefined });
-    await permit.extend(30_000);
-    expect(await small.inspect()).toEqual({ held: 1, limitInUse: 1 });
-  });
 });
 
 describe("inspect", () => {

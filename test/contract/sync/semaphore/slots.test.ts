@@ -69,20 +69,6 @@ describe("the search for a slot", () => {
     }
   });
 
-  test("while none is free proposes the one that is free at the most endpoints after the pause", async () => {
-    const world = newWorld();
-    for (const slot of [0, 1]) occupy(world, slot);
-    occupy(world, 2, [0, 1]);
-    const own = world.client();
-    const call = watch(slots(own).acquire());
-    await world.runtime.advance(9);
-    expect(sentBy(own)).toEqual([1, 1, 1]);
-    world.at([0, 1], "DEL", "slot:2", "s");
-    await world.runtime.advance(1);
-    expect(call.value!.slot).toBe(2);
-    expect(sentBy(own)).toEqual([2, 2, 2]);
-  });
-
   test("proposes no slot twice in a row without a pause", async () => {
     const world = newWorld();
     const own = world.client();

@@ -115,18 +115,6 @@ describe("coalesce", () => {
     expect(contexts[0]!.remaining()).toBeLessThanOrEqual(0);
   });
 
-  test("waits for a job of maxHold, unless told otherwise", async () => {
-    const { call, job, runtime, client } = newWorld();
-    call("coalesce", job("0", 4_000));
-    await runtime.advance(0);
-    const options = { backoff: () => 100, maxHold: 2_000 };
-    const patient = call("coalesce", unreachable, client(), options);
-    await runtime.advance(2_950);
-    expect(patient.settled).toBe(false);
-    await runtime.advance(100);
-    expect(patient.error).toBeInstanceOf(LockHeldError);
-  });
-
   test("runs the call before one that gives up", async () => {
     const { call, job, runtime, each } = newWorld();
     call("coalesce", job("0", 300));
@@ -141,25 +129,6 @@ describe("coalesce", () => {
     expect([newest.error, each("EXISTS", "singleton", "n")]).toEqual([new Error("closed"), [0, 0, 0]]);
     await runtime.advance(2_000);
     expect(before).toEqual(ran("1"));
-  });
-
-  test("runs nothing where its announcement or the last look at it has no quorum", async () => {
-    const { call, client, runtime, values } = newWorld();
-    for (const which of ["announcement", "look"]) {
-      const own = client();
-      let announced = 0;
-      for (const link of own.links) {
-        link.fate = (command) => {
-          if (!String(command[3]).includes(":singleton:")) return "delivered";
-          announced += 1;
-          return which === "announcement" || announced > 3 ? "refused" : "delivered";
-        };
-      }
-      const failed = call("coalesce", unreachable, own, { wait: 100 });
-      await runtime.advance(1_000);
-      expect(failed.error).toBeInstanceOf(QuorumError);
-      expect(values("n")).toEqual(nowhere);
-    }
   });
 });
 
@@ -178,18 +147,6 @@ describe("cancel", () => {
     expect([second, values("n"), runtime.pending]).toEqual([ran("1"), nowhere, 0]);
     expect(contexts[1]!.fence).toBeGreaterThan(contexts[0]!.fence);
     expect(contexts[0]!.signal.reason).toMatchObject({ name: "AbortError" });
-  });
-
-  test("does not wait for a job that goes on: its validity ends, and it is told that too", async () => {
-    const { call, job, runtime, trail } = newWorld();
-    const deaf = call("cancel", job("0", 10_000, { deaf: true }));
-    await runtime.advance(100);
-    const next = call("cancel", job("1", 100));
-    await runtime.advance(2_000);
-    expect(next).toEqual(ran("1"));
-    expect(trail.findIndex((each) => each.endsWith("1 begins"))).toBe(2);
-    await runtime.advance(10_000);
-    expect(deaf.error).toBeInstanceOf(LockLostError);
   });
 
   test("passes on what a job returns or throws by itself, although it was told", async () => {
