@@ -4,7 +4,7 @@ import type { Redlock } from "../../../src/index.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 import { until } from "../../support/until.ts";
-import { watch } from "../../support/virtual-client.ts";
+import { oneClient, watch } from "../../support/virtual-client.ts";
 import { syncWorld } from "../../support/virtual-sync.ts";
 
 // Operations that begin with acquire requests, which are executed late, in virtual time.
@@ -48,4 +48,13 @@ describe.each([1, 3])("on %i endpoints", (count) => {
     expect(next.error).toBe(undefined);
     expect(events.filter(({ type }) => type !== "notAcquired")).toEqual([]);
   });
+});
+
+test("a round that is cut short does not block the next one", async () => {
+  const { redlock, links, ...world } = oneClient({ timeout: 1_000, wait: 4_000 });
+  world.put("r", [0]);
+  links[1]!.fate = ([name]) => (name === "SET" ? world.late(60) : "delivered");
+  const call = watch(redlock.acquire("r"));
+  await world.runtime.advance(4_000);
+  expect(await call.value!.release()).toBe(true);
 });
