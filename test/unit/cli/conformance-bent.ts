@@ -19,13 +19,11 @@ export interface Bend {
   readonly command?: (words: Words, execute: Execute) => Reply;
   /** Answers a pipeline in another way. */
   readonly pipeline?: (outcomes: () => Outcome[]) => Outcome[];
-  /** Answers a request in another way: the names of its commands, and how often there was one before. */
-  readonly request?: (names: Words, earlier: number) => "silence" | "unavailable" | undefined;
+  /** Answers a request in another way, by the names of its commands. */
+  readonly request?: (names: Words) => "silence" | undefined;
   readonly subscribe?: (
     usual: () => Promise<ReadableStream<Uint8Array>>,
   ) => Promise<ReadableStream<Uint8Array>>;
-  /** ms by which its clock is ahead. */
-  readonly clockOffset?: number;
 }
 
 /** The network, and what doctor is told. */
@@ -49,13 +47,12 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
   const { dialect = "upstash", latency = () => 0, timeout = 5_000 } = circumstances;
   const { stop = new AbortController().signal } = circumstances;
   const time = new VirtualTime();
-  const server = memoryEndpoint({ dialect, runtime: time, clockOffset: bend.clockOffset ?? 0 });
+  const server = memoryEndpoint({ dialect, runtime: time });
   const travel = () => {
     const ms = latency();
     return ms > 0 ? time.sleep(ms) : Promise.resolve();
   };
   const honest: Execute = (words) => extra[words[0]!.toUpperCase()] ?? server.engine.execute(words);
-  let requests = 0;
 
   function outcomeOf(command: readonly (string | number)[]): Outcome {
     const words = command.map(String);
@@ -69,22 +66,17 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
 
   const answer: Post = async (batch, signal) => {
     const commands = batch.map(({ command }) => command);
-    const how = bend.request?.(
-      commands.map(([name]) => String(name)),
-      requests,
-    );
-    requests += 1;
+    const how = bend.request?.(commands.map(([name]) => String(name)));
     await travel();
     const execute = () => commands.map(outcomeOf);
     const outcomes = batch.length > 1 && bend.pipeline ? bend.pipeline(execute) : execute();
     if (how === "silence") await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    if (how === "unavailable") return failed(batch, "http", { status: 503 });
     await travel();
     return outcomes;
   };
   const post: Post = (batch, signal) => {
     const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    return Promise.race([answer(batch, signal), aborted.then(() => failed(batch, "timeout"))]);
+    return Promise.race([answer(batch, signal), aborted.then(() => timedOut(batch))]);
   };
 
   const open = (): Endpoint => ({
@@ -93,7 +85,6 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     exactReplies: true,
     send: batchingSend({ name: "e", maxRequests: 6, pipelines: true, post }),
     subscribe(channel, signal) {
-      requests += 1;
       const usual = () => travel().then(() => server.subscribe(channel, signal));
       return bend.subscribe ? bend.subscribe(usual) : usual();
     },
@@ -111,12 +102,8 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
   };
 }
 
-function failed(
-  batch: readonly unknown[],
-  kind: "http" | "timeout",
-  options: { readonly status?: number } = {},
-): Outcome[] {
-  return batch.map(() => ({ error: new EndpointError("e", kind, "no answer", options) }));
+function timedOut(batch: readonly unknown[]): Outcome[] {
+  return batch.map(() => ({ error: new EndpointError("e", "timeout", "no answer") }));
 }
 
 /** The rows that are not `yes`, with the answer. */
