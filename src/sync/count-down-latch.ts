@@ -7,39 +7,38 @@ import {
   Arrivals,
 } from "./internal/arrivals.ts";
 
-/** The count of a {@link CountDownLatch}, and the defaults of every call. */
+/** Options of a {@link CountDownLatch}: its count, and the defaults of its calls. */
 export interface CountDownLatchOptions extends ArrivalDefaults {
-  /** How many ids open it: an integer from 1 to 1 000, equal wherever the latch is used. */
+  /** How many ids open it: an integer from 1 to 1 000, equal in all clients. */
   readonly count: number;
   /**
-   * How long Redis remembers an arrival, and an open latch, in ms: an integer from 10 to 2 147 483 647. Default
-   * 86 400 000 (24 hours). Every arrival renews it for all, on the endpoints that it reaches.
+   * How long Redis remembers the latch after the last arrival, in ms: an integer from 10 to 2 147 483 647. Default 86
+   * 400 000 (24 hours).
    */
   readonly ttl?: number | undefined;
 }
 
-/** A quorum's knowledge of a latch. */
+/** The state of a {@link CountDownLatch}. */
 export interface LatchState {
-  /** Whether it is open. Once a call has returned true, every later call does. */
+  /** Once a call has returned true, every later call does. */
   readonly open: boolean;
-  /** Number of known arrivals. It may vary by one if only a minority of the endpoints knows of an arrival. */
+  /** May vary by one if only a minority of the endpoints knows of an arrival. */
   readonly arrived: number;
-  /** Number of missing arrivals. */
   readonly remaining: number;
 }
 
-// A latch has two generations: arrivals are of the first, `g0`, and the second, `g1`, means that the latch is open. Each
-// reset by an operator begins an epoch: its generations begin with a `g2` and something longer in place of the `g`.
+// A latch has two generations: `g0` has the arrivals, and `g1` means open. Each reset by an operator begins an epoch,
+// whose generations begin with a `g2` and something longer in place of the `g`.
 const firstEpoch = "g";
 const closed = "0";
 const open = "1";
 
 /**
- * Opens when `count` different ids have arrived, under a quorum of endpoints, and stays open. A repeated arrival counts
- * once, so after an error simply arrive again.
+ * Opens when `count` different ids have arrived, and stays open. A repeated arrival counts once, so after an error
+ * simply arrive again.
  *
- * It never opens too early. At least one of those that arrive gets `open: true`: the last one, or several that arrive at once.
- * So a routine that may run only once needs a guard of its own (`Idempotency.run`).
+ * It never opens too early. At least one arrival gets `open: true`, and several that arrive at once may. So a routine
+ * that may run only once needs a guard of its own (`Idempotency.run`).
  *
  * @example
  * const parts = new CountDownLatch(redlock, `import:${id}`, { count: 5 });
@@ -51,11 +50,7 @@ export class CountDownLatch {
   readonly count: number;
   readonly #arrivals: Arrivals;
 
-  /**
-   * The latch of this name. The options other than `count` are the defaults of its calls.
-   *
-   * @throws TypeError | RangeError when an argument is wrong
-   */
+  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CountDownLatchOptions) {
     this.#arrivals = new Arrivals(redlock, { name, kind: "latch", counted: "count" }, given);
     this.name = name;
@@ -66,10 +61,9 @@ export class CountDownLatch {
    * Counts `id` as arrived, once. Retries for up to `wait` while too few endpoints answer.
    *
    * @param id 1 … 255 characters
-   * @returns the current state. When all have arrived, at least one of the calls returns `open: true`
    * @throws QuorumError when too few endpoints answered. The arrival may still count, and you can repeat it
    * @throws LimitMismatchError when the latch is in use with another count
-   * @throws the signal's reason when it aborts. The arrival may still count
+   * @throws the signal's reason. The arrival may still count
    */
   async arrive(id: string, options: ArrivalOptions = {}): Promise<LatchState> {
     checkText("id", id);
@@ -82,7 +76,7 @@ export class CountDownLatch {
    * @throws ArrivalsMissingError when it was still closed after `wait`
    * @throws QuorumError when too few endpoints answered in the last round
    * @throws LimitMismatchError when the latch is in use with another count
-   * @throws the signal's reason when it aborts
+   * @throws the signal's reason
    */
   async wait(options: ArrivalOptions = {}): Promise<void> {
     await this.#poll({}, options, true);
@@ -110,19 +104,19 @@ export class CountDownLatch {
       if (latestEpoch > epoch) {
         epoch = latestEpoch;
         arrived.clear();
-        // The query was for the epoch before, and is of no use any more.
+        // The query was for the epoch before.
         if (first.id !== undefined) return { to: epoch + closed, id: first.id };
         if (query.to !== undefined) return {};
       }
       for (const id of ids) arrived.add(id);
       const isOpen = latest === epoch + open;
       if (isOpen && isDecided) return { value: { open: true, arrived: count, remaining: 0 } };
-      // A minority may forget: a quorum has to know that the latch is open before any call returns it.
+      // A minority may forget, so a quorum must know that the latch is open before any call returns it.
       if (isOpen || arrived.size >= count) return { to: epoch + open };
       if (result !== "granted") return query;
-      // Three that arrive at once, each at two of three endpoints, may each have met only one other. A query
-      // after the own arrival is complete finds all whose arrivals were complete before. Unanimous endpoints need none:
-      // an id that is missing there arrives later everywhere, and finds all of them.
+      // Three that arrive at once, each at two of three endpoints, may each have met only one other. A query after the
+      // own arrival finds all arrivals that were complete before. Unanimous endpoints need none: an id that is missing
+      // there arrives later everywhere, and finds all of them.
       if (query.id !== undefined && !isUnanimous) return {};
       if (waits) return query;
       return { value: { open: false, arrived: arrived.size, remaining: count - arrived.size } };

@@ -12,9 +12,9 @@ import {
   runOf,
 } from "./internal/arrivals.ts";
 
-/** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
+/** Options of a {@link CyclicBarrier}: its parties, and the defaults of its calls. */
 export interface CyclicBarrierOptions extends ArrivalDefaults {
-  /** How many wait for each other: an integer from 1 to 1 000, equal wherever the barrier is used. */
+  /** How many wait for each other: an integer from 1 to 1 000, equal in all clients. */
   readonly parties: number;
   /**
    * How long Redis remembers the barrier after the last arrival, in ms: an integer from 10 to 2 147 483 647. Default
@@ -23,42 +23,42 @@ export interface CyclicBarrierOptions extends ArrivalDefaults {
   readonly ttl?: number | undefined;
 }
 
-/** The state of a party that has not passed yet. */
+/** Of a party that has not passed yet. */
 interface PartyState {
   /** The generation where it arrives, or to which it moves the others. Undefined: it does not know the latest yet. */
   to: string | undefined;
-  /** The generations where it has arrived, or may have. */
+  /** Where it has arrived, or may have. */
   readonly arrived: string[];
-  /** The one of them that is complete. */
+  /** The complete one of them. */
   passed: string | undefined;
 }
 
-// A generation has a level, and a run that it belongs to. A run begins with a random name where nothing is stored, so no
-// run begins twice. The next level of a run is written only by a party that found all arrivals in the level before, in the
-// union of a quorum's sets. An endpoint stores one generation, and only moves to a later one. So:
+// A generation has a level and a run. A run begins with a random name if nothing is stored, so no run begins twice. The
+// next level of a run is written only by a party that found all arrivals in the level before, in the union of a
+// quorum's sets. An endpoint stores one generation, and only moves to a later one. So:
 //
 // - No party passes before all have arrived.
-// - No party arrives in level k twice: once it has passed k, it finds a quorum above k. Nor does it arrive in k + 1 before
-//   it has passed k: k + 1 exists only if it has arrived in k, and then it passes k when it finds k + 1.
-// - Parties that begin at once may each begin a run. At every endpoint the one with the greater name wins, and
-//   a party that finds it arrives there, too. If the other run is complete first, its next level wins, because levels are
-//   compared before names. A party that waits in the first run has arrived in the other one as well, and passes. If names were
-//   compared first, a run that a process began at one endpoint before it died could set the others back.
+// - No party arrives in level k twice: once it has passed k, it finds a quorum above k. Nor does it arrive in k + 1 first:
+//   k + 1 exists only if it has arrived in k, and then it passes k when it finds k + 1.
+// - Parties that begin at once may each begin a run. At every endpoint the greater name wins, and a party that finds it
+//   arrives there, too. If the other run is complete first, its next level wins, because levels are compared before names: a
+//   party that waits in the first run has arrived in both, and passes. If names were compared first, a run that a process
+//   began at one endpoint before it died could set the others back.
 
 /**
- * The first level of a run. It is higher than the last level of a run that a quorum has forgotten, so that a minority's memory
- * of that run is not a later generation. A run has 10 000 levels for each ttl that it lasts.
+ * Higher than the last level of a run that a quorum has forgotten, so that a minority's memory of that run is not a
+ * later generation. A run has 10 000 levels for each ttl that it lasts.
  */
 function firstLevel(now: number, ttl: number): number {
   return Math.floor(now / ttl) * 10_000;
 }
 
 /**
- * A point at which `parties` wait for each other, again and again, under a quorum of endpoints. Each party has its own
- * id, and there are no more ids than parties.
+ * A point at which `parties` wait for each other, again and again. Each party has its own id, and there are no more ids
+ * than parties.
  *
- * No party passes before all have arrived. An arrival stays even if the party gives up waiting or its process dies: a further
- * call with this id goes on waiting.
+ * No party passes before all have arrived. An arrival stays even if the party gives up waiting or its process dies, and
+ * a further call with this id goes on waiting.
  *
  * @example
  * const barrier = new CyclicBarrier(redlock, "shuffle", { parties: 3 });
@@ -71,14 +71,10 @@ export class CyclicBarrier {
   readonly name: string;
   readonly parties: number;
   readonly #arrivals: Arrivals;
-  /** By id: a party that goes on where it gave up must not count as one that arrives anew. */
+  /** By id, because a party that goes on must not count as one that arrives anew. */
   readonly #states = new Map<string, PartyState>();
 
-  /**
-   * The barrier of this name. The options other than `parties` are the defaults of its calls.
-   *
-   * @throws TypeError | RangeError when an argument is wrong
-   */
+  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CyclicBarrierOptions) {
     this.#arrivals = new Arrivals(redlock, { name, kind: "barrier", counted: "parties" }, given);
     this.name = name;
@@ -86,15 +82,15 @@ export class CyclicBarrier {
   }
 
   /**
-   * Arrives, and waits for the others for up to `wait`. After an error the party may still have arrived. To go on, call again
-   * with this id.
+   * Arrives, and waits for the others for up to `wait`. After an error the party may still have arrived. To go on, call
+   * again with this id.
    *
    * @param id the party's, 1 … 255 characters
-   * @returns the number of the generation that is complete, equal for all parties. The next one is greater by 1
+   * @returns the number of the complete generation, equal for all parties and greater by 1 each time
    * @throws ArrivalsMissingError when some were missing after `wait`
    * @throws QuorumError when too few endpoints answered in the last round
    * @throws LimitMismatchError when the barrier is in use with another number of parties
-   * @throws the signal's reason when it aborts
+   * @throws the signal's reason
    */
   async arriveAndWait(id: string, options: ArrivalOptions = {}): Promise<number> {
     checkText("id", id);
@@ -103,7 +99,7 @@ export class CyclicBarrier {
     const next = (snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { value: number } => {
       const { result, latest, ids } = snapshot;
       const { to, passed } = state;
-      // A minority may be a generation behind: the one that this party has passed.
+      // A minority may still have the generation that this party has passed.
       if (!to && result !== "granted") return query;
       if (latest > (to ?? "")) return moveTo(state, id, latest);
       if (!to) {
@@ -122,16 +118,16 @@ export class CyclicBarrier {
   #stateOf(id: string): PartyState {
     const states = this.#states;
     const state = states.get(id) ?? { to: undefined, arrived: [], passed: undefined };
-    // Last in the map, so that the oldest is first.
+    // The oldest is first.
     states.delete(id);
     states.set(id, state);
-    // There are no more ids than parties: the surplus was given up for good.
+    // There are no more ids than parties, so the surplus was given up.
     for (const other of states.keys()) if (states.size > this.parties) states.delete(other);
     return state;
   }
 }
 
-/** The query of a party: it looks, arrives, or, once it may pass, moves a quorum to the next generation. */
+/** It looks, arrives, or, once it may pass, moves a quorum to the next generation. */
 function queryOf({ to, passed }: PartyState, id: string): ArrivalQuery {
   if (to === undefined) return {};
   return passed ? { to } : { to, id };
@@ -139,7 +135,7 @@ function queryOf({ to, passed }: PartyState, id: string): ArrivalQuery {
 
 function moveTo(state: PartyState, id: string, to: string): ArrivalQuery {
   state.to = to;
-  // The next level of a run exists only if the one before is complete. Of another run nothing is known: it arrives there.
+  // The next level of a run exists only if the one before is complete. In another run, it arrives.
   state.passed ??= state.arrived.find((other) => runOf(other) === runOf(to));
   if (!state.passed) state.arrived.push(to);
   return queryOf(state, id);

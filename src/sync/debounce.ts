@@ -11,18 +11,18 @@ export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHo
   /** ms without a later call after which the routine runs: an integer from 1 to 1 073 741 823 (12 days). */
   readonly window: number;
   /**
-   * How long after its window a call may still find that it was the last, in ms: an integer from 10 to 1 073 741 823.
-   * Default: the client's. A process that is frozen for longer does not run its routine.
+   * How long after its window a call may still find that it was the last, in ms: an integer from 10 to 1 073 741 823. A
+   * process that is frozen for longer does not run its routine. Default: the client's.
    */
   readonly ttl?: number | undefined;
 }
 
 const { autoExtend: _extend, maxHold: _hold, deadline: _deadline, wakeUp: _wakeUp, ...usual } = waitSchema;
 
-/** Whether the routine ran here, and its result. `ran: false`: a later call superseded this one. */
+/** `ran: false`: a later call superseded this one. */
 export type DebounceOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
-/** Longest window, and longest ttl, in ms: their sum is a ttl that Redis and timers keep. */
+/** In ms. Window and ttl together are a ttl that Redis and timers keep. */
 const maxWindow = 2 ** 30 - 1;
 
 const schema: Schema<DebounceOptions> = {
@@ -32,17 +32,15 @@ const schema: Schema<DebounceOptions> = {
 };
 
 /**
- * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, superseded it
- * meanwhile. So of a burst of calls the last one runs.
+ * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, superseded it: of a
+ * burst of calls the last one runs.
  *
- * A call is later than every other that was announced on a quorum before it began. Clocks do not decide. A call that is
- * announced while another finds that it is the last begins a burst of its own, and both run. The process of the last call
- * must survive the window: if it dies, no other call runs instead. While calls never pause for `window`, none runs.
+ * If the process of the last call dies in the window, no other call runs instead. While calls never pause for `window`,
+ * none runs. Two bursts can overlap, and then both run.
  *
- * @returns `ran: false` when a later call superseded this one. Then `routine` is not called
  * @throws QuorumError when too few endpoints answered. The routine did not run
  * @throws LockLostError when the process was frozen for so long that it cannot know whether it was the last
- * @throws TypeError | RangeError when an argument is wrong. Nothing was sent
+ * @throws TypeError | RangeError when an argument is wrong
  * @throws the routine's error, or the reason of the signal that ends the waiting
  * @example
  * ctx.waitUntil(debounce(redlock, `reindex:${shop}`, { window: 2_000 }, () => reindex(shop)));
@@ -55,7 +53,7 @@ export async function debounce<Value>(
 ): Promise<DebounceOutcome<Value>> {
   checkCall("debounce(redlock, name, { window: 2_000 }, routine)", { redlock, name, options, routine });
   checkName("name", name);
-  // Not as the other synchronizers do: a deadline does not belong to any call of this one.
+  // Without the hints of the other synchronizers, because no call of this one has a deadline.
   const hints = { usual: "window", required: ["window"] };
   const { window, ...given } = checkOptions("debounce", options, schema, hints);
   const { signal } = given;

@@ -1,12 +1,10 @@
 import { RedlockError } from "../errors/errors.ts";
 
-/** A latch is in use with another count, or a barrier with another number of parties, or was until its ttl passed. */
+/** A latch is in use with another count, or a barrier with another number of parties. */
 export class LimitMismatchError extends RedlockError {
-  /** Name of the latch or barrier. */
   readonly resource: string;
   /** The count, or the number of parties, that this client asked for. */
   readonly count: number;
-  /** The one in use. */
   readonly inUse: number;
 
   constructor(kind: "latch" | "barrier", resource: string, count: number, inUse: number) {
@@ -22,11 +20,9 @@ export class LimitMismatchError extends RedlockError {
 
 /** The waiting ended before all had arrived at a latch or a barrier. */
 export class ArrivalsMissingError extends RedlockError {
-  /** Name of the latch or barrier. */
   readonly resource: string;
-  /** Number of arrivals expected. */
+  /** The expected arrivals. */
   readonly count: number;
-  /** Number of known arrivals. */
   readonly arrived: number;
   /** How long the call waited, in ms. */
   readonly waited: number;
@@ -42,14 +38,12 @@ export class ArrivalsMissingError extends RedlockError {
 }
 
 /**
- * `refreshOnce` has got a new value, and it is stored nowhere: `write` failed until the ttl was over, or the store refused
- * it and has nothing fresh. Or `write` has returned neither true nor false, so that this is not known. Only this error has
- * the value.
+ * `refreshOnce` has got a new value, and it may be stored nowhere: `write` failed until the ttl was over, the store
+ * refused it and has nothing fresh, or `write` returned neither true nor false. Only this error has the value.
  */
 export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
-  /** The key of the call. */
   readonly key: string;
-  /** What `refresh` has returned. No log shows it: it is not enumerable. */
+  /** The result of `refresh`. It is not enumerable, so that no log shows it. */
   declare readonly value: Value;
 
   constructor(key: string, value: Value, cause?: unknown) {
@@ -62,9 +56,8 @@ export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
   }
 }
 
-/** So many messages wait in a mailbox that it takes no more. The message is not in it. */
+/** The mailbox takes no more messages. The message is not in it. */
 export class MailboxFullError extends RedlockError {
-  /** Name of the mailbox. */
   readonly resource: string;
   /** The most messages that wait there. */
   readonly maxSize: number;

@@ -23,13 +23,12 @@ import { queuePacer, toldPause } from "./internal/queue-pacer.ts";
 import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /**
- * A lock that is granted in the order of waiting, under a quorum of endpoints. It is as exclusive as a plain lock, and
- * separate from the plain lock of this name. The queue only decides who may try for it. It has no fence.
+ * A lock that is granted in the order of waiting. It is as exclusive as a plain lock, separate from the plain lock of
+ * this name, and has no fence.
  *
- * A waiter that a quorum's worth of endpoints has refused is served before everybody who comes later, as long as it keeps
- * sending requests. One that stops is skipped after its last pause and two `timeout`s. With `wakeUp` it is skipped once it does
- * not answer while the lock is free. The wall clocks of the waiters decide who came first: one whose clock is ahead waits
- * longer by that much.
+ * A waiter is served before everybody who comes later, as long as it keeps sending requests. If its process dies, it is
+ * skipped after its last pause and two `timeout`s. The wall clocks of the waiters decide who came first: a waiter whose
+ * clock is ahead waits longer by that much.
  *
  * @example
  * const till = new FairLock(redlock, "till", { ttl: 30_000 });
@@ -41,9 +40,8 @@ export class FairLock {
   readonly #holds: Holds;
 
   /**
-   * The fair lock of this name.
-   *
-   * @param options defaults of every acquire. The bounds of `backoff` apply to the first in the queue. The others pause longer
+   * @param options defaults of every acquire. The bounds of `backoff` apply to the first in the queue. The others pause
+   * longer
    * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
@@ -60,7 +58,7 @@ export class FairLock {
    *
    * @throws LockHeldError when it was not granted within `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts. Any lock that it acquired is rolled back, and it leaves the queue
+   * @throws the signal's reason. Any lock that it acquired is rolled back, and it leaves the queue
    */
   acquire(options: NotedOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => queued(settings, this.name, options.note));
@@ -77,19 +75,16 @@ export class FairLock {
   }
 }
 
-/** One endpoint's answer about the lock and its queue. */
 interface QueueAnswer extends CellAnswer {
   /** Number of live tickets before this one. */
   readonly ahead: number;
 }
 
-/** The kind of those that wait, as their channel is named. */
 const fairWaiter = "fair";
 
 /**
- * A plain lock with a queue of tickets at every endpoint. The lock alone decides who holds it. The queue only decides who
- * may try. A call has one ticket for all its rounds, and every endpoint that refuses it adds the ticket to its queue. The
- * ticket has one position everywhere, so all endpoints grant the free lock to the same one.
+ * A plain lock with a queue of tickets at every endpoint. The queue only decides who may try for the lock. A call has
+ * one ticket for all its rounds, with one position everywhere, so all endpoints grant the free lock to the same waiter.
  */
 export function queued(settings: Settings, name: string, note?: string): HoldProtocol<QueueAnswer> {
   const { prefix, runtime, backoff, wait, timeout, wakeUp } = settings;
@@ -101,8 +96,8 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
   let held: Cell | undefined;
 
   /**
-   * ms until the ticket expires, unless it is used again. Until the next request is executed, the round may take a timeout,
-   * then there is a pause, and the request may be on its way for another timeout. Without waiting it never joins the queue.
+   * ms until the ticket expires: the round may take a timeout, then there is a pause, and the next request may be on
+   * its way for another timeout. A call that does not wait never joins the queue.
    */
   function expiry(): number {
     const pause = Math.max(pacer.longest(), 1.5 * told.longest);
@@ -123,10 +118,11 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
     release(call, cell, claim, isAnnounced) {
       if (cell !== held) {
         if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
-        // Those behind it must not be granted the lock that it has to ask for again: two that each had a part would take turns.
+        // The ticket stays, because those behind it must not be granted the lock: two that each had a part would take
+        // turns.
         if (wait > 0) return rollBack(call, cell, expiry());
       }
-      // Where it was not granted, or nothing is known, the ticket may be in the queue.
+      // The ticket may be in the queue.
       if (!claim.isOver || claim.hasDoneNothing) return leave(call, cell.value, { forGood: true });
       if (wakeUp && isAnnounced) return leave(call, cell.value, { forGood: false });
       return end(call, withoutTombstone(cell));
@@ -135,7 +131,7 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
     fence: undefined,
     next(round) {
       const counts = round.answers().map(({ ahead }) => ahead);
-      // The most that are ahead at any endpoint of the most favourable quorum, among those that have answered.
+      // At the worst endpoint of the most favourable quorum.
       const ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(round.calls.length), counts.length) - 1];
       return { pause: Math.max(pacer.pause(ahead), told.after(round)) };
     },
@@ -145,7 +141,7 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
     },
     // Those behind it need not wait until its ticket expires.
     cleanUp() {
-      // Without a request it was never queued.
+      // It was never queued.
       if (!last || wait === 0) return undefined;
       const quietly = { ...settings, onFailure: undefined };
       return runRound(quietly, (call) => leave(call, ticket, { forGood: true })).done;
@@ -153,7 +149,6 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
   };
 }
 
-/** A ticket's request to one endpoint. */
 function requestsOf({ prefix, wakeUp }: Settings, name: string, ticket: string) {
   const [lock, queue] = [keyOf(prefix, "fair", name), keyOf(prefix, "queue", name)];
   const ownTombstone = tombstoneOf(prefix, [name], ticket);
@@ -191,7 +186,7 @@ function requestsOf({ prefix, wakeUp }: Settings, name: string, ticket: string) 
   };
 }
 
-/** A ticket of this moment. Only the wall clock decides which of two is the earlier. */
+/** The wall clock decides which of two is the earlier. */
 function newTicket(runtime: Runtime): string {
   return String(Math.floor(runtime.now())).padStart(16, "0") + randomToken(runtime);
 }

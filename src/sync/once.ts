@@ -18,11 +18,11 @@ import { checkSyncOptions, type WaitOptions, waitSchema } from "./internal/hold.
 import { intervalScript } from "./internal/interval.lua.ts";
 import { isInteger, itemsOf } from "./internal/reply.ts";
 
-/** The interval of {@link once}, and the options of the call. */
+/** Options of {@link once}. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "wakeUp"> {
   /**
-   * The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). If a run began with another length, the
-   * shorter one counts.
+   * The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). If a run began with another
+   * length, the shorter one counts.
    */
   readonly every: number;
   /**
@@ -31,9 +31,8 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" 
    */
   readonly ttl?: number | undefined;
   /**
-   * How long to wait for the outcome of another replica's claim, in ms. Default: twice the ttl. By then the claim is a run or
-   * has expired. With less, `ran: false` may mean that neither was seen. A call never waits for the end of an interval, however
-   * long `wait` is.
+   * How long to wait for the outcome of another replica's claim, in ms. With less than the default, `ran: false` may
+   * mean that no run was seen. A call never waits for the end of an interval. Default: twice the ttl.
    */
   readonly wait?: number | undefined;
 }
@@ -43,7 +42,7 @@ const schema: Schema<OnceOptions> = { ...usual, every: milliseconds(20, maxTimer
 
 /** The argument of a run's routine. */
 export interface OnceContext {
-  /** Larger than the fence of every earlier run of this name, for the data that the run writes. */
+  /** Larger than the fence of every earlier run of this name. */
   readonly fence: number;
   /** Aborts when the interval is about to end and another run may begin. */
   readonly signal: AbortSignal;
@@ -51,26 +50,24 @@ export interface OnceContext {
   remaining(): number;
 }
 
-/** Whether the routine ran here, and its result. If it did not run, in how many ms the interval ends. */
+/** `ran: false`: the interval ends in `retryAfter` ms. */
 export type OnceOutcome<Value> =
   | { readonly ran: true; readonly value: Value }
   | { readonly ran: false; readonly retryAfter: number };
 
 /**
- * Runs `routine` unless a run of this name has begun, on any replica, since `every` ms before the call: **at most once**
- * per interval. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is called,
- * and ends `every` ms later by the endpoints' clocks. That holds whatever becomes of the run: when the routine fails, or
- * its process dies in its first moment, no other replica runs it in that interval. If running twice is better than
- * not at all, use `Idempotency.run`.
+ * Runs `routine` unless a run of this name has begun, on any replica, since `every` ms before the call: **at most
+ * once** per interval, even if the routine fails or its process dies. If running twice is better than not at all, use
+ * `Idempotency.run`. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is
+ * called, and ends `every` ms later by the endpoints' clocks.
  *
- * A call that finds a run returns at once. A call that finds a claim waits for its outcome: it becomes a run, which is
- * then this call's, too, or it expires, and this call takes over. So a process that dies before its routine has begun
- * keeps others out for `ttl` only.
+ * A call that finds a run returns at once. If it finds a claim, it waits until the claim becomes a run, or expires and
+ * this call takes over. So a process that dies before its routine has begun keeps others out for `ttl` only.
  *
- * @returns `ran: false` when another replica has begun, or is about to. Then `routine` is not called
+ * @returns `ran: false` when another replica has begun, or is about to
  * @throws QuorumError when too few endpoints answered. The routine did not run, but the interval may have begun
  * @throws LockLostError when the claim was lost before the routine could begin
- * @throws TypeError | RangeError when an argument is wrong. Nothing was sent
+ * @throws TypeError | RangeError when an argument is wrong
  * @throws the routine's error, or the reason of the signal that ends the waiting
  * @example
  * // Every replica's cron calls this at midnight, one of them runs it; 23 h, so that tomorrow's is not too early.
@@ -119,9 +116,9 @@ function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOption
 }
 
 /**
- * Makes the claim a run of the whole interval on a quorum, before the routine begins. Only then: a request whose answer
- * was lost must not keep everybody out for a whole interval. An abort ends the retries: a granted run begins,
- * because others may have seen it, and leave the interval to it.
+ * Makes the claim a run of the whole interval just before the routine begins, because a claim whose answer was lost
+ * must not keep everybody out for a whole interval. An abort ends the retries, but a granted run begins: others may
+ * have seen it, and leave the interval to it.
  */
 async function begin(
   { runtime, backoff }: Settings,
@@ -131,7 +128,7 @@ async function begin(
 ): Promise<void> {
   let outage: QuorumError | undefined;
   const confirm = async () => {
-    // It was not taken away: too few endpoints have answered until its end.
+    // Not taken away: too few endpoints have answered until its end.
     if (outage && lock.remaining() <= 0) throw outage;
     protocol.confirmsAgain();
     return { value: await lock.extend(every) };
@@ -142,7 +139,7 @@ async function begin(
         const remaining = lock.remaining();
         if (error instanceof QuorumError) outage = error;
         return {
-          // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
+          // A coarse clock may not show a part of a ms pass.
           next: error instanceof QuorumError && remaining >= 1 ? "pause" : "end",
           votes: error instanceof QuorumError ? error.votes : [],
           retryAfter: remaining,
@@ -158,27 +155,24 @@ async function begin(
   }
 }
 
-/** How long an endpoint remembers an interval and its fence after the interval's end, in ms: 24 hours. */
+/** ms for which an endpoint remembers an interval and its fence after its end: 24 hours. */
 const retention = 86_400_000;
 
-/** One endpoint's answer about the interval. */
 interface IntervalAnswer extends CellAnswer {
   /** Whether a run has it, or had it when the call was made. */
   readonly hasRun?: boolean;
 }
 
 interface IntervalProtocol extends Protocol<IntervalAnswer> {
-  /** Larger than the fence of every earlier run, once the claim is granted. */
+  /** Known once the claim is granted. */
   readonly fence: number;
   /** The next `extend` is another confirmation, which prolongs what earlier ones began. */
   confirmsAgain(): void;
 }
 
 /**
- * The interval of a name. First it is claimed for a short ttl. When the claim's process is about to run, an extension makes the
- * claim a run, which stands for the whole interval. The stored value says which of the two it is, so that a refused call knows
- * what to wait for: a claim may become a run or expire. A run is the run of this call, too, so it ends the call, and a call
- * never waits for the interval after it.
+ * The interval of a name. It is claimed for a short ttl, and an extension makes the claim a run of the whole interval.
+ * The stored value tells the two apart, because a refused call waits for a claim, but a run ends it.
  */
 export function intervalOf(
   { prefix, runtime }: Pick<Settings, "prefix" | "runtime">,
@@ -203,7 +197,7 @@ export function intervalOf(
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
       return undefined;
     },
-    // The interval goes on after the deadline, which only the run's validity ends with.
+    // For the whole interval, because the deadline ends only the run's validity.
     extend: (call, cell) =>
       send(call, withoutTombstone(cell), "extend", [every, confirmations, fence, retention]),
     release(call, cell, claim) {

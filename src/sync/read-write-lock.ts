@@ -8,15 +8,13 @@ import { memberOf } from "./internal/members.ts";
 import { knownPauses, toldPause } from "./internal/queue-pacer.ts";
 
 /**
- * Held by any number of readers at once, or by one writer alone, under a quorum of endpoints. A waiting writer is
- * announced, and while it is, no new reader enters: readers cannot starve a writer. Writers have preference: while
- * writers keep coming, readers wait. Writers are served in no order.
+ * Held by any number of readers at once, or by one writer alone. While a writer waits, no new reader enters, so readers
+ * wait as long as writers keep coming. Writers are served in no order.
  *
  * Holds are not reentrant, and a read hold cannot be upgraded: a reader that reads again while a writer waits, or that
  * asks to write, waits for itself until `wait` is over.
  *
- * A hold is a lease, like a lock: a holder that is paused for longer than its validity may wake up beside its
- * successor. A dead reader's hold expires after its own ttl, whatever the other readers do.
+ * A hold is a lease: a holder that is paused for longer than its validity may wake up beside its successor.
  *
  * @example
  * const catalogue = new ReadWriteLock(redlock, "catalogue", { ttl: 20_000 });
@@ -31,11 +29,7 @@ export class ReadWriteLock {
   readonly name: string;
   readonly #holds: Holds;
 
-  /**
-   * The read-write lock of this name. The options are the defaults of its calls.
-   *
-   * @throws TypeError | RangeError when an argument is wrong
-   */
+  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
     this.#holds = new Holds(redlock, name, options, {
       what: "a read-write lock",
@@ -49,7 +43,7 @@ export class ReadWriteLock {
    *
    * @throws LockHeldError when there still was a writer after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquireRead(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => reader(settings, this.name));
@@ -57,13 +51,13 @@ export class ReadWriteLock {
 
   /**
    * Acquires the lock for writing, waiting while anybody holds it. From the first refusal until it gives up, no new
-   * reader enters. If the process dies meanwhile, that ends one and a half pauses and two timeouts after its last round,
-   * but not before 500 ms.
+   * reader enters. If the process dies meanwhile, readers enter again after one and a half pauses and two timeouts, at
+   * least 500 ms.
    *
    * @throws LockHeldError when somebody still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws RangeError when the deadline has passed. Nothing was sent
-   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws RangeError when the deadline has passed
+   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquireWrite(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => writer(settings, this.name));
@@ -93,23 +87,23 @@ export class ReadWriteLock {
 const kind = "read-write";
 const writers = "writers";
 
-/** The group of all readers. A writer's group is a random token, which is longer and begins with another letter. */
+/** Of all readers. A writer's group is a random token, which begins with another letter. */
 const readers = "r";
 
-/** All readers are one group of members. One release may serve all waiters. */
+/** One release may serve all waiters. */
 function reader(settings: Settings, name: string): Protocol {
   return memberOf(settings, name, { group: () => readers, waiter: { kind, name: readers }, writers });
 }
 
 /**
- * A writer is a group of its own. If it waits, it is announced from its first refusal until it holds the lock or gives up. Every
- * round renews the announcement, so that it expires if the writer's process dies.
+ * A writer is a group of its own. If it waits, it is announced from its first refusal until it holds the lock or gives
+ * up. Every round renews the announcement, which expires if the process dies.
  */
 function writer(settings: Settings, name: string): HoldProtocol {
   const { runtime, wait, timeout, backoff } = settings;
   const pauses = knownPauses(runtime, backoff);
   const told = toldPause(settings);
-  /** The name of the group, and of the announcement. */
+  /** Of the group, and of the announcement. */
   let id = randomToken(runtime);
   let rounds = 0;
   // Without waiting, there is no later round that readers would have to make room for.
@@ -120,11 +114,11 @@ function writer(settings: Settings, name: string): HoldProtocol {
     writers,
     announces() {
       if (!waits) return undefined;
-      // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's way.
-      // Timers fire late on a busy machine.
+      // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's
+      // way. Timers fire late on a busy machine.
       const longest = Math.max(pauses.longest(), told.longest);
       const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * longest + 2 * timeout)));
-      // After a refusal there may be another: an endpoint that grants this round must keep readers out, too.
+      // After one refusal there may be another, so an endpoint that grants must keep readers out, too.
       return { expiry, always: rounds > 1 };
     },
   });
@@ -135,14 +129,14 @@ function writer(settings: Settings, name: string): HoldProtocol {
       return member.cell(nonce);
     },
     confirm(round, cell, ttl) {
-      // The release removes the announcement for good. If the grant was too late, the next round announces another one.
+      // The release removes the announcement for good. If the grant was too late, the next round needs another one.
       id = randomToken(runtime);
       return member.confirm!(round, cell, ttl);
     },
     // The expiry that the endpoints were sent includes this pause.
     next: (round) => ({ pause: Math.max(pauses.pause(), told.after(round)) }),
     cleanUp() {
-      // Nothing was announced: it did not wait, or has ended before its first round.
+      // Nothing was announced.
       if (!waits || rounds === 0) return undefined;
       waits = false;
       const own = member.cell(id);

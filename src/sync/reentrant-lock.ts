@@ -4,21 +4,21 @@ import { randomToken } from "../runtime/runtime.ts";
 import { type Hold, Holds, type SyncOptions, type WaitOptions } from "./internal/hold.ts";
 import { memberOf } from "./internal/members.ts";
 
-/** The owner of a {@link ReentrantLock}, and the defaults of every acquire. */
+/** Options of a {@link ReentrantLock}: its owner, and the defaults of its calls. */
 export interface ReentrantLockOptions extends SyncOptions {
   /**
-   * Name of the owner, 1 … 255 characters. It is not a secret, but everybody who knows it can acquire the lock beside its
-   * holder. Default: a random name of this object's own. Pass it in the owner's other processes, too.
+   * Name of the owner, 1 … 255 characters, for the owner's other processes, too. Everybody who knows it can acquire the
+   * lock beside its holder. Default: a random name of this object's own.
    */
   readonly owner?: string | undefined;
 }
 
 /**
  * A lock that its owner can acquire again while holding it. It is free for others when the owner's last hold was
- * released or has expired. Each hold has its own ttl and validity: extending one does not extend another.
+ * released or has expired. Each hold has its own ttl and validity.
  *
- * It excludes owners from each other, not the concurrent work of one owner: everything that acquires with one object,
- * or with one `owner`, enters together. An owner that always enters again before it leaves starves the others.
+ * It does not exclude the concurrent work of one owner: everything that acquires with one object, or with one `owner`,
+ * enters together. An owner that always enters again before it leaves starves the others.
  *
  * @example
  * const account = new ReentrantLock(redlock, "account:7", { ttl: 20_000 });
@@ -30,11 +30,7 @@ export class ReentrantLock {
   readonly #owner: string;
   readonly #holds: Holds;
 
-  /**
-   * The lock of this name, as its `owner` sees it. The other options are the defaults of its calls.
-   *
-   * @throws TypeError | RangeError when an argument is wrong
-   */
+  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
     this.#holds = new Holds(redlock, name, given, {
       what: "a reentrant lock",
@@ -45,7 +41,7 @@ export class ReentrantLock {
     this.#owner = given.owner ?? randomToken(settingsOf(redlock).runtime);
   }
 
-  /** The name of the owner. Who knows it can acquire the lock beside its holder: neither console.log nor JSON shows it. */
+  /** Everybody who knows it can acquire the lock beside its holder, so neither console.log nor JSON shows it. */
   get owner(): string {
     return this.#owner;
   }
@@ -55,11 +51,11 @@ export class ReentrantLock {
    *
    * @throws LockHeldError when another owner still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
    */
   acquire(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) =>
-      // After a message all waiters draw turns: it cannot know who their owners are.
+      // After a message all waiters draw turns, because it does not tell their owners.
       memberOf(settings, this.name, { group: () => this.owner, waiter: { kind: "reentrant" } }),
     );
   }

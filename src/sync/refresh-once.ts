@@ -10,28 +10,28 @@ import { RefreshedNotWrittenError } from "./errors.ts";
 import { acquireLooking } from "./internal/acquire-looking.ts";
 import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 
-/** What `refresh` and `write` get. */
+/** The argument of `refresh` and `write`. */
 export interface RefreshContext {
   /** Larger than the fence of every earlier refresh of this key. The store must refuse a smaller one than it has. */
   readonly fence: number;
   /**
-   * In `refresh`: aborts when the lock was held for `maxHold`, not when it is lost or the caller gives up: the answer would
-   * be lost. In `write`: aborts after half of the ttl, and then it is tried again.
+   * In `refresh`: aborts after `maxHold`, but not when the lock is lost or the caller gives up, because the answer
+   * would be lost. In `write`: aborts after half of the ttl, and then it is tried again.
    */
   readonly signal: AbortSignal;
 }
 
-/** How {@link refreshOnce} reads, refreshes and stores the value, and the options of its lock. */
+/** Options of {@link refreshOnce}. */
 export interface RefreshOptions<Value> extends Omit<NotedOptions, "autoExtend"> {
-  /** Reads the value from the store. Called before the lock is acquired, with it, and when it was found held. */
+  /** Reads the value from the store, before the lock is acquired, with it, and while it is held by others. */
   readonly read: () => Promise<Value> | Value;
-  /** Whether a value can still be used. Leave a margin, so that it can be used for some time. */
+  /** Whether a value can still be used. Leave a margin for its use. */
   readonly isFresh: (value: Value) => boolean;
   /** Gets a new value, in exchange for the current one. */
   readonly refresh: (current: Value, context: RefreshContext) => Promise<Value> | Value;
   /**
-   * Stores a new value with its fence: true. Where the store has a newer fence, or no such row: false, and nothing changes.
-   * Every other result is an error. May be called again with this value and fence when it throws or is slow.
+   * Stores a new value with its fence: true. If the store has a newer fence, or no such row: false, and nothing
+   * changes. May be called again with this value and fence when it throws or is slow.
    */
   readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
 }
@@ -43,25 +43,23 @@ const schema: Schema<RefreshOptions<unknown>> = { ...usual, ...functions };
 const hints = { required: Object.keys(functions), usual: "wait" };
 
 /**
- * Returns a value that is fresh: the one in the store, without a lock and without any Redis command, or else a new one.
- * For OAuth tokens whose refresh token is accepted once: one call refreshes, with a lock and a fence, and all others, on
- * any replica, return its result.
+ * Returns a fresh value: the one in the store, without a lock and without any Redis command, or else a new one. For
+ * OAuth tokens whose refresh token is accepted once: one call refreshes, and all others, on any replica, return its
+ * result.
  *
- * What `refresh` has returned is not thrown away. If `write` fails, it is called again for `ttl` ms. After that, the error has
- * the value.
+ * If `write` fails, it is called again for `ttl` ms. After that, the error has the value. But if a process dies between
+ * the answer to `refresh` and `write`, the value is lost.
  *
- * A process that dies between the answer to `refresh` and `write` takes that answer with it.
- *
- * @param key the name of the refreshed thing, such as the account: 1 … 1 024 characters. The lock is the plain lock of this
+ * @param key the name of the refreshed thing, such as the account: 1 … 1 024 characters. The lock is the plain lock of
+ * this
  * name
- * @throws RefreshedNotWrittenError when a new value is stored nowhere, or `write` has returned neither true nor false. The
- * error has it
+ * @throws RefreshedNotWrittenError when a new value may be stored nowhere. The error has it
  * @throws LockHeldError when another call has not written after `wait`
  * @throws QuorumError when too few endpoints answered. Nothing was refreshed
  * @throws LockLostError when the lock was lost before `refresh` was called
- * @throws TypeError | RangeError when an argument is wrong, and nothing was sent, or when a function's result has the wrong
- * type
- * @throws errors of `read`, `isFresh` and `refresh`, or the reason of the signal, which counts until `refresh` is called
+ * @throws TypeError | RangeError when an argument or a function's result is wrong
+ * @throws errors of `read`, `isFresh` and `refresh`, or the reason of the signal, which counts until `refresh` is
+ * called
  * @example
  * const { access_token } = await refreshOnce(redlock, `oauth:${account}`, {
  *   read: () => tokensOf(account),
@@ -84,13 +82,11 @@ export async function refreshOnce<Value>(
   return new Refresh(settings, key, options).run();
 }
 
-/** A value, and whether it can be used. */
 interface Found<Value> {
   readonly value: Value;
   readonly isFresh: boolean;
 }
 
-/** One call of {@link refreshOnce}. */
 class Refresh<Value> {
   readonly #settings: Settings;
   readonly #key: string;
@@ -143,14 +139,14 @@ class Refresh<Value> {
       if (other?.isFresh) return other.value;
       throw error;
     }
-    // One that it forgot to return must not be written.
+    // A value that it forgot to return must not be written.
     if (fresh === undefined || fresh === null) {
       throw wrongType("the result of refresh", fresh, "the new value");
     }
     return this.#save(fresh, fence);
   }
 
-  /** Writes until the store has answered, for the ttl at most. */
+  /** Until the store has answered, for the ttl at most. */
   async #save(fresh: Value, fence: number): Promise<Value> {
     const { runtime, ttl, backoff } = this.#settings;
     const isNotWritten = (cause?: unknown): never => {
@@ -172,7 +168,7 @@ class Refresh<Value> {
     return stored.isFresh ? stored.value : isNotWritten();
   }
 
-  /** Writes once. Not all that it calls may heed the signal. Its later write is right, too: it has its fence. */
+  /** Its callees may ignore the signal. If they write later, that is right, too, because of the fence. */
   #write(value: Value, fence: number): Promise<unknown> {
     const { runtime, ttl } = this.#settings;
     const late = new Error(`write took more than ${ttl / 2} ms`);
@@ -187,7 +183,7 @@ class Refresh<Value> {
   }
 }
 
-/** Runs with a signal that aborts after `ms`. */
+/** With a signal that aborts after `ms`. */
 async function within<Result>(
   runtime: Settings["runtime"],
   ms: number,

@@ -22,36 +22,34 @@ import {
 import { isInteger, itemsOf } from "./internal/reply.ts";
 import { slotScript } from "./internal/slot.lua.ts";
 
-/** The limit of a {@link Semaphore}, and the defaults of every acquire. */
+/** Options of a {@link Semaphore}: its limit, and the defaults of its calls. */
 export interface SemaphoreOptions extends SyncOptions {
   /**
-   * Most permits held at once: an integer from 1 to 1 000. Callers with other limits share the permits, so there are never
-   * more than the largest limit allows. Every request names a key per permit.
+   * Most permits held at once: an integer from 1 to 1 000. Callers with other limits share the permits, so there are
+   * never more than the largest limit allows. Every request names a key per permit.
    */
   readonly limit: number;
 }
 
-/** A permit of a {@link Semaphore}. It is valid for `remaining()` ms, like a lock. */
+/** A permit of a {@link Semaphore}. */
 export interface Permit extends Hold {
-  /** The number of the permit, 0 … limit − 1, for example to choose a port. No two holders share one. */
+  /** 0 … limit − 1, for example to choose a port. No two holders share one. */
   readonly slot: number;
 }
 
 /** The state of a {@link Semaphore}. */
 export interface SemaphoreState {
-  /** How many of its permits, 0 … limit − 1, are held on a quorum. */
+  /** How many of its permits are held on a quorum. */
   readonly held: number;
-  /** The largest limit in use, as far as any endpoint knows. Undefined: none is known, so nobody holds a permit. */
+  /** The largest limit in use that any endpoint knows. */
   readonly limitInUse: number | undefined;
 }
 
-/** The largest limit that there may be. */
 const mostPermits = 1_000;
 
 /**
- * At most `limit` holders at once, under a quorum of endpoints. Each permit is a lock of its own, so the limit is as
- * exact as a lock is exclusive. A permit is a lease: a holder that is paused for longer than its validity may wake up
- * beside its successor, and a dead holder's permit is free after its ttl. Waiters are served in no order.
+ * At most `limit` holders at once. A permit is a lease: a holder that is paused for longer than its validity may wake
+ * up beside its successor, and a dead holder's permit is free after its ttl. Waiters are served in no order.
  *
  * @example
  * const uploads = new Semaphore(redlock, "uploads", { limit: 3, ttl: 30_000 });
@@ -63,11 +61,7 @@ export class Semaphore {
   readonly limit: number;
   readonly #holds: Holds;
 
-  /**
-   * The semaphore of this name. The options other than `limit` are the defaults of its calls.
-   *
-   * @throws TypeError | RangeError when an argument is wrong
-   */
+  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
     const own = { limit: integer(1, mostPermits) };
     const hints = { required: ["limit"], usual: "limit" };
@@ -87,7 +81,7 @@ export class Semaphore {
    *
    * @throws LockHeldError when none was free within `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts. Any permit that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Any permit that it acquired, or may still acquire, is rolled back
    */
   async acquire(options: NotedOptions = {}): Promise<Permit> {
     let protocol: PermitProtocol | undefined;
@@ -109,7 +103,8 @@ export class Semaphore {
   }
 
   /**
-   * Returns the state, and changes nothing. If `limitInUse` is not your `limit`, somebody uses this name with another one.
+   * Returns the state, and changes nothing. If `limitInUse` is not your `limit`, somebody uses this name with another
+   * one.
    *
    * @throws QuorumError when too few endpoints answered
    */
@@ -119,7 +114,7 @@ export class Semaphore {
     const { endpoints, runtime } = settings;
     const send = requestsOf(settings, this);
     const slots = slotsOf(settings, name, limit);
-    // A request that may take no slot, of a value that has none, only reads.
+    // It may take no slot and has none, so it only reads.
     const value = randomToken(runtime);
     const look = (call: Ask) => send(call, { value, slots }, { ttl: 0, span: 0 });
     const answers = (await query(settings, ["inspect", [name]], look)).answers();
@@ -129,7 +124,6 @@ export class Semaphore {
   }
 }
 
-/** One endpoint's answer about the slots. */
 interface SlotAnswer extends CellAnswer {
   /** The slot that has the value. */
   readonly slot?: string | undefined;
@@ -140,21 +134,20 @@ interface SlotAnswer extends CellAnswer {
 }
 
 interface PermitProtocol extends HoldProtocol<SlotAnswer> {
-  /** The slot, once it is granted. */
   readonly slot: number | undefined;
 }
 
 type Limited = Pick<Semaphore, "name" | "limit">;
 
 /**
- * A semaphore has one slot per permit, and a slot is a lock. So the limit is as exact as a lock is exclusive. Counting holders
- * on each endpoint is not: with a limit of 2, three endpoints can each admit a different two of three holders.
+ * Each permit has a slot, which is a lock, so the limit is as exact as a lock is exclusive. Counting holders on each
+ * endpoint is not: with a limit of 2, three endpoints can each admit a different two of three holders.
  *
- * High slots are preferred, so that larger limits leave the low ones to smaller limits. A single endpoint takes the highest
- * free slot. Several endpoints might take different ones, so each round proposes one slot: at first any, then, at once, one of
- * those that a quorum may have free, of those that the most endpoints have free. Chance decides between them, in favour of the
- * high ones: if all proposed the highest, callers of one moment would keep each other out. If no quorum has a free slot, there
- * is a pause.
+ * High slots are preferred, so that larger limits leave the low ones to smaller limits. A single endpoint takes the
+ * highest free slot. Several endpoints might take different ones, so each round proposes one slot: first any, then, at
+ * once, one that a quorum may have free, among those free at the most endpoints. The choice is random, in favour of
+ * high ones, because callers of one moment that all proposed the highest would keep each other out. If no quorum has a
+ * free slot, there is a pause.
  */
 export function permits(settings: Settings, semaphore: Limited, note?: string): PermitProtocol {
   const { name, limit } = semaphore;
@@ -211,7 +204,7 @@ export function permits(settings: Settings, semaphore: Limited, note?: string): 
     async next(round) {
       tellMismatch(round.answers());
       for (const slot of candidates) tried.add(slot);
-      // The result was clear before all had answered: those that have not may have the slot free.
+      // An endpoint that has not answered may have the slot free.
       const pending = round.calls.filter(({ answer }) => !answer).length;
       const freeAt = (slot: string) => countFree(round.answers(), slot) + pending;
       const open = slots.filter((slot) => freeAt(slot) >= quorum && !tried.has(slot));
@@ -225,10 +218,9 @@ export function permits(settings: Settings, semaphore: Limited, note?: string): 
   };
 }
 
-/** The kind of those that wait, as their channel is named. */
 const semaphoreWaiter = "semaphore";
 
-/** The keys of a semaphore's slots: the highest first. Default: of all that there may be. */
+/** The highest first. */
 export function slotsOf(
   { prefix }: Pick<Settings, "prefix">,
   name: string,
@@ -237,7 +229,7 @@ export function slotsOf(
   return Array.from({ length: limit }, (_, index) => keyOf(prefix, `slot:${limit - 1 - index}`, name));
 }
 
-/** The request to one endpoint. `span`: how many of the slots may be taken. */
+/** `span`: how many of the slots may be taken. */
 function requestsOf({ prefix }: Pick<Settings, "prefix">, { name, limit }: Limited) {
   const limitKey = keyOf(prefix, "limit", name);
   return async (
@@ -257,18 +249,16 @@ function requestsOf({ prefix }: Pick<Settings, "prefix">, { name, limit }: Limit
   };
 }
 
-/** At how many endpoints a slot was free. */
 function countFree(answers: readonly SlotAnswer[], slot: string): number {
   return answers.filter(({ free }) => free.has(slot)).length;
 }
 
-/** The slots that were free at the most endpoints. */
 function mostFree(slots: readonly string[], freeAt: (slot: string) => number): readonly string[] {
   const most = Math.max(...slots.map(freeAt));
   return slots.filter((slot) => freeAt(slot) === most);
 }
 
-/** One of the slots, which begin with the highest: one of the upper quarter in every second case. */
+/** In every second case one of the upper quarter. */
 function pickHigh(slots: readonly string[], runtime: Pick<Runtime, "random">): string {
   return slots[Math.floor(runtime.random() ** 2 * slots.length)]!;
 }

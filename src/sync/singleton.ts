@@ -12,24 +12,21 @@ import { acquireLooking, type CallOptions } from "./internal/acquire-looking.ts"
 import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
-/** The mode of {@link singleton}: how a call behaves while another call's job runs. */
+/** How a call behaves while another call's job is running: see {@link singleton}. */
 export type SingletonMode = "skip" | "coalesce" | "cancel";
 
 /**
- * The mode of {@link singleton}, and the options of its lock. All calls of a name must share mode, `ttl` and `wait`:
- * only a job of mode `cancel` can be told to end. Another mode is no error, so that a deployment can change it.
+ * Options of {@link singleton}. All calls of a name must share mode, `ttl` and `wait`, because only a job of mode
+ * `cancel` can be told to end.
  */
 export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
   extends Omit<NotedOptions, "autoExtend" | "wakeUp"> {
-  /**
-   * `skip`: it returns at once. `coalesce`: it waits, unless a newer call comes. `cancel`: like `coalesce`, and the running job
-   * is told to end.
-   */
+  /** See {@link singleton}. */
   readonly mode: Mode;
   /**
-   * How long to wait for the job that runs, in ms. Default: with `coalesce` its `maxHold` and the ttl. With `cancel`, twice
-   * the ttl, by when the lock of a job that does not end has expired. With `skip` only as long as it is not known whether
-   * a job runs. If no endpoint shows that a job runs, and too few answer, at most as long as the client waits by default.
+   * How long to wait for the running job, in ms. Default: with `coalesce` its `maxHold` and the ttl, and with `cancel`
+   * twice the ttl, by when the lock of a job that does not end has expired. With `skip`, and while no endpoint shows
+   * that a job is running: as the client waits by default.
    */
   readonly wait?: number | undefined;
 }
@@ -39,56 +36,55 @@ const schema: Schema<SingletonOptions> = { ...usual, mode: oneOf("skip", "coales
 
 /** The argument of a job. */
 export interface SingletonContext {
-  /** Larger than the fence of every earlier job of this name, for the data that the job writes. */
+  /** Larger than the fence of every earlier job of this name. */
   readonly fence: number;
-  /** Aborts when the lock is lost. With `cancel` it also aborts, with an `AbortError`, when a newer call has come. */
+  /** Aborts when the lock is lost, and with `cancel` also, with an `AbortError`, when a newer call has come. */
   readonly signal: AbortSignal;
-  /** The call, as `replacedBy` names it. Random. */
+  /** The call's random name, for `replacedBy`. */
   readonly id: string;
   /** ms of the lock's validity that remain. */
   remaining(): number;
 }
 
-/** With `skip`: whether the job ran here, and its result. */
+/** The result with `skip`. */
 export type SkipOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
-/** With `coalesce` and `cancel`: the job's result, or the newer call that stands for this one. */
+/** The result with `coalesce` and `cancel`. */
 export type ReplaceOutcome<Value> =
   | { readonly ran: true; readonly value: Value }
   | {
       readonly ran: false;
-      /** The `id` of a newer call. That one may have been replaced in its turn. */
+      /** The `id` of a newer call, which may have been replaced in its turn. */
       readonly replacedBy: string;
       /** Whether the job had begun, and was cancelled. */
       readonly began: boolean;
     };
 
-/** What {@link singleton} resolves with. */
+/** The result of {@link singleton}. */
 export type SingletonOutcome<Mode extends SingletonMode, Value> = Mode extends "skip"
   ? SkipOutcome<Value>
   : ReplaceOutcome<Value>;
 
-/** What {@link singleton} runs. */
+/** The function that {@link singleton} runs. */
 export type Job<Value> = (context: SingletonContext) => Promise<Value> | Value;
 
 /**
  * Runs `job` under a lock, one at a time on all replicas. A call's mode decides what happens if another job is running:
  *
  * - `skip`: it returns at once.
- * - `coalesce`: it waits, and at most one waits: of several the newest, with its arguments. The others end as replaced.
- * - `cancel`: like `coalesce`, and the running job is told to end. It is told when its lock would be extended next, after
- *   half of the ttl at the latest, and its lock is not extended any more.
+ * - `coalesce`: it waits, unless a newer call comes and replaces it.
+ * - `cancel`: like `coalesce`, and the running job is told to end, after half of the ttl at the latest.
  *
- * A call is newer than every other that was announced on a quorum before it began. Clocks do not decide. After the last call
- * a job begins that began after that call, unless that call fails or its process dies: then no job stands for those that
- * it has replaced.
+ * After the last call a job begins that began after that call, unless that call fails or its process dies: then no job
+ * stands for those that it has replaced.
  *
  * @param name the plain lock of this name is used
  * @throws LockHeldError when the other job still has the lock after `wait`. Not with `skip`
  * @throws QuorumError when too few endpoints answered. The job did not run
- * @throws LockLostError when the lock was lost before the job had ended, or a newer call may have come and gone, while the
+ * @throws LockLostError when the lock was lost before the job had ended, or newer calls may have come and gone while
+ * the
  * process was frozen
- * @throws TypeError | RangeError when an argument is wrong. Nothing was sent
+ * @throws TypeError | RangeError when an argument is wrong
  * @throws the job's error, or the reason of the signal that ends the waiting. The signal does not end the job
  * @example
  * await singleton(redlock, `index:${shop}`, { mode: "cancel", ttl: 2_000 }, ({ signal, fence }) =>
@@ -114,7 +110,7 @@ export async function singleton<Mode extends SingletonMode, Value>(
     autoExtend: mode !== "cancel",
   });
   const call: Call = {
-    // It polls whatever the client does: nobody publishes that a newer call has come.
+    // It polls, because nobody publishes that a newer call has come.
     settings: { ...settings, wakeUp: undefined },
     name,
     options: { signal, deadline, note },
@@ -126,7 +122,6 @@ export async function singleton<Mode extends SingletonMode, Value>(
   >;
 }
 
-/** One call of {@link singleton}. */
 interface Call {
   readonly settings: Settings;
   readonly name: string;
@@ -147,14 +142,13 @@ async function skip<Value>({ settings, name, options }: Call, job: Job<Value>): 
   return { ran: true, value: await run(lock, job, randomToken(settings.runtime)) };
 }
 
-/** Announces the call, and runs the job unless a newer call comes. */
 async function replace<Value>(
   call: Call,
   job: Job<Value>,
   mode: SingletonMode,
 ): Promise<ReplaceOutcome<Value>> {
   const { settings, name, options } = call;
-  // It is kept until all that waited when it came have seen it.
+  // Until all that waited when it came have seen it.
   const kept = Math.min(maxTimerDelay, Math.ceil(settings.wait + 2 * settings.ttl));
   const newest = new NewestCall({ settings, kind: "singleton", name, ttl: kept, signal: options.signal });
   const told = new AbortController();
@@ -169,14 +163,14 @@ async function replace<Value>(
   } catch (error) {
     // A newer call that does not run must not keep those before it from running.
     if (!began) await newest.withdraw();
-    // If the job throws because it was told to end, that is no failure.
+    // A job may throw because it was told to end.
     const isAbort = Object(error).name === "AbortError";
     if (!began || !newest.newer || !isAbort) throw error;
   }
   return { ran: false, replacedBy: newest.newer!, began };
 }
 
-/** Announces the call and acquires the lock. Undefined: a newer call has come. */
+/** Undefined: a newer call has come. */
 async function acquireAsNewest(
   { settings, name, options, patience }: Call,
   newest: NewestCall,
@@ -216,7 +210,7 @@ function extendUntilReplaced(lock: Lock, newest: NewestCall, told: AbortControll
   });
 }
 
-/** Runs the job, and releases the lock. `told`: tells the job to end. */
+/** `told`: tells the job to end. */
 async function run<Value>(
   lock: Lock,
   job: Job<Value>,

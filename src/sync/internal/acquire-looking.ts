@@ -5,22 +5,19 @@ import type { AcquireOptions, Settings } from "../../lock/options.ts";
 import { onAbort, unlessAborted } from "../../runtime/abort.ts";
 import { stopwatch } from "../../runtime/runtime.ts";
 
-/** The caller's part of one call. */
 export type CallOptions = Pick<AcquireOptions, "signal" | "deadline" | "note">;
 
-/** The look of a call while others hold the lock. */
 interface Looking {
-  /** Whether the lock is not needed any more. One look at a time. An error is ignored, because the next look will see it. */
+  /** Whether the lock is not needed any more. An error is ignored, because the next look will see it. */
   readonly isOver: () => Promise<boolean>;
-  /** ms after which it gives up if no endpoint shows that others hold the lock. Default: it waits as for a held lock. */
+  /** ms until it gives up if no endpoint shows that others hold the lock. Default: it waits as for a held lock. */
   readonly patience?: number;
 }
 
 /**
- * Acquires a lock, and looks again and again whether it is still needed while others hold it.
+ * Acquires a lock, and looks while others hold it whether it is still needed.
  *
  * @returns undefined when it is not needed any more
- * @throws as `acquire`
  */
 export async function acquireLooking(
   settings: Settings,

@@ -16,47 +16,44 @@ import { arrivalScript } from "./arrival.lua.ts";
 import { checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
-// The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
-// may be lost, late or executed twice. Besides, an endpoint never returns to an earlier generation. The next generation shows
-// that one is complete. A client that sees a later generation writes it to a quorum before it returns, so that every later
-// query finds it there. That is the read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
-// Robustly in Message-Passing Systems", 1995.
+// The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, and an
+// endpoint never returns to an earlier generation, so requests may be lost, late or executed twice. A client that sees
+// a later generation writes it to a quorum before it returns, so that every later query finds it there. That is the
+// read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory Robustly in Message-Passing Systems",
+// 1995.
 
-/** A generation with a level, and the run that it is of. Of two, the greater text is the later one: levels decide before runs. */
+/** Of two generations, the greater text is the later one: levels decide before runs. */
 export function generation(level: number, run: string): string {
   return `g${String(level).padStart(16, "0")}${run}`;
 }
 
-/** The level of a {@link generation}. */
 export function levelOf(text: string): number {
   return Number(text.slice(1, 17));
 }
 
-/** The run of a {@link generation}. */
 export function runOf(text: string): string {
   return text.slice(17);
 }
 
-/** A request to move to a generation, and to add an arrival to it. Without either, it only looks. */
+/** Moves to a generation, and adds an arrival to it. Without either, it only looks. */
 export interface ArrivalQuery {
   readonly to?: string;
   readonly id?: string;
 }
 
-/** The finding of a round. */
 export interface ArrivalSnapshot {
   readonly result: RoundResult;
-  /** The latest generation of any endpoint, or `""` if no endpoint has one. */
+  /** Of any endpoint, or `""`. */
   readonly latest: string;
   /** Whether a quorum has the latest generation. */
   readonly isDecided: boolean;
   /** The arrivals in it that any endpoint knows of. */
   readonly ids: ReadonlySet<string>;
-  /** Whether all endpoints that answered have equal generations and arrivals. */
+  /** Whether all answers are equal. */
   readonly isUnanimous: boolean;
 }
 
-/** Options of those that arrive or wait. Nothing is held, so nothing is extended. */
+/** Options of calls that arrive or wait. Nothing is held, so nothing is extended. */
 export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "driftFactor">;
 
 const { autoExtend: _extend, maxHold: _hold, driftFactor: _drift, ...callSchema } = waitSchema;
@@ -66,19 +63,17 @@ export type ArrivalDefaults = Omit<ArrivalOptions, "signal" | "deadline">;
 
 const { signal: _signal, deadline: _deadline, ...defaultsSchema } = callSchema;
 
-/** Default ttl of arrivals, in ms: 24 hours. */
+/** 24 hours. */
 export const defaultTtl = 86_400_000;
 
-/** What arrivals belong to. */
 export interface ArrivalPlace {
   readonly name: string;
-  /** Its kind, as in the names of its key and its channel. The last two have generations without arrivals. */
+  /** Names its key and its channel. The last two have generations without arrivals. */
   readonly kind: "latch" | "barrier" | "debounce" | "singleton";
   /** How many arrivals complete a generation. Default: none do, or an operator asks, who does not know it. */
   readonly count?: number;
 }
 
-/** The arrivals at one latch or barrier. */
 export class Arrivals {
   /** How many arrivals complete a generation. */
   readonly count: number;
@@ -107,13 +102,12 @@ export class Arrivals {
     this.settingsOf({});
   }
 
-  /** The settings of a call, checked. */
   settingsOf(options: ArrivalOptions): Settings {
     checkSyncOptions("the call", options, callSchema, { usual: "wait" });
     return settingsOf(this.#redlock, { ttl: defaultTtl }, this.#defaults, options);
   }
 
-  /** Runs rounds until `next` returns a value or the waiting is over: see {@link poll}. */
+  /** See {@link poll}. */
   async poll<Value>(
     options: ArrivalOptions,
     first: ArrivalQuery,
@@ -124,17 +118,15 @@ export class Arrivals {
   }
 }
 
-/** What one call asks again and again. */
 interface Polling<Value> extends Pick<ArrivalOptions, "signal" | "deadline"> {
   readonly first: ArrivalQuery;
-  /** Decides after each round: the value to return, or the next query. */
+  /** The value to return, or the next query. */
   next(snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { readonly value: Value };
-  /** Hears of each round. */
   began?(round: Round<ArrivalAnswer>): void;
 }
 
 /**
- * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, a repeated one after a pause.
+ * Runs rounds until `next` returns a value. A new query follows at once, a repeated one after a pause.
  *
  * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
  */
@@ -167,7 +159,7 @@ export async function poll<Value>(
         next: goesOn ? "at-once" : "pause",
         votes: round.votes(),
         rest(poll, remaining) {
-          // Their requests renew the ttl, too.
+          // Requests renew the ttl, too.
           const longest = Math.min(remaining, settings.ttl / 4);
           return poll > 0 && isAnswered ? listener?.wait({ round, poll, longest, signal }) : undefined;
         },
@@ -183,15 +175,14 @@ export async function poll<Value>(
   }
 }
 
-/** One endpoint's answer. */
 export interface ArrivalAnswer extends Answer {
   readonly generation: string;
   readonly ids: readonly string[];
-  /** The number expected there. 0: nobody has said it. */
+  /** 0: nobody has said it. */
   readonly expected: number;
 }
 
-/** Sends a query to one endpoint. Granted: it is at that generation, or the query only looks. */
+/** Granted: the endpoint is at that generation, or the query only looks. */
 export async function queryEndpoint(
   call: Ask,
   { runtime, prefix, ttl, wakeUp }: Settings,
@@ -200,7 +191,7 @@ export async function queryEndpoint(
 ): Promise<ArrivalAnswer> {
   const nonce = randomToken(runtime);
   const key = keyOf(prefix, kind, name);
-  // Begins with a letter, so that no client in between parses it as a number.
+  // So that no client in between parses it as a number.
   const field = id === undefined ? "" : `i${id}`;
   const args = [nonce, to, count ?? "", ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
   const [echo, generation, ids, expected] = itemsOf(await runScript(call, arrivalScript, [key], args));
@@ -213,7 +204,6 @@ export async function queryEndpoint(
   return { outcome: !to || generation === to ? "granted" : "held", generation, ids, expected };
 }
 
-/** Whether an endpoint may have this generation. */
 function isGeneration(kind: ArrivalPlace["kind"], text: string, asked: string): boolean {
   if (text === "" || text === asked) return true;
   if (kind === "latch" || kind === "barrier") return /^g\w+$/.test(text);
@@ -228,7 +218,7 @@ function snapshotOf(
 ): ArrivalSnapshot {
   const total = round.calls.length;
   const answers = round.answers();
-  // Only where no quorum remains: a minority may have been reached first by a client with a wrong number.
+  // Only if no quorum remains, because a client with a wrong number may have reached a minority first.
   const others = answers.filter(({ expected }) => count && expected !== count);
   if (isVeto(others.length, total)) {
     throw new LimitMismatchError(kind as "latch" | "barrier", name, count!, others[0]!.expected);
@@ -242,7 +232,7 @@ function snapshotOf(
   return { result, latest, isDecided: current.length >= quorumOf(total), ids, isUnanimous };
 }
 
-/** The latest generation of any endpoint, or `""` if none has one. */
+/** Or `""`. */
 export function latestOf(answers: readonly ArrivalAnswer[]): string {
   return ["", ...answers.map(({ generation }) => generation)].sort().pop()!;
 }

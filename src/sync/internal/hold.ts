@@ -16,29 +16,26 @@ import type { CellAnswer } from "../../redis/cell.ts";
 import { unlessAborted } from "../../runtime/abort.ts";
 import { keepAlive } from "../../runtime/runtime.ts";
 
-// The common part of the synchronizers: the options of a call, the acquire, and the handle it returns.
+// Common to all synchronizers: options, acquire and handle.
 
-/** Options that you can set for a synchronizer and override in each call. `undefined` leaves the client's default in place. */
+/** Options of a synchronizer, which each call can override. `undefined` leaves the client's default in place. */
 export type SyncOptions = Omit<LockOptions, "fencing">;
 
-/** {@link SyncOptions}, and what belongs to one call only. */
+/** Options of one call. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
 
-/** {@link WaitOptions} of a synchronizer whose value has room for a note. */
+/** For values with room for a note. */
 export type NotedOptions = WaitOptions & Pick<AcquireOptions, "note">;
 
 const { fencing: _fencing, ...ofLocks } = lockSchema;
 
-/** The schema of {@link SyncOptions}. */
 export const syncSchema: Schema<SyncOptions> = ofLocks;
 
-/** The schema of {@link WaitOptions}. */
 export const waitSchema: Schema<WaitOptions> = { ...syncSchema, ...callSchema };
 
-/** The schema of {@link NotedOptions}. */
 export const notedSchema: Schema<NotedOptions> = { ...waitSchema, note: checkText };
 
-/** Where options belong that somebody gives elsewhere. */
+/** For hints at misplaced options. */
 const elsewhere = {
   endpoints: "new Redlock()",
   runtime: "new Redlock()",
@@ -50,12 +47,7 @@ const elsewhere = {
   wakeUp: "locks, and synchronizers whose waiters are told",
 };
 
-/**
- * Checks the options of a synchronizer.
- *
- * @param hints the required options, and the option that a plain number stands for. Default: nothing, and the ttl
- * @throws TypeError | RangeError when they are not an object, or one is unknown, of something else or wrong
- */
+/** @throws TypeError | RangeError when an option is unknown or wrong */
 export function checkSyncOptions<Options extends object>(
   what: string,
   options: Options,
@@ -66,8 +58,7 @@ export function checkSyncOptions<Options extends object>(
 }
 
 /**
- * The handle of a successful acquire. Like a lock it is valid for `remaining()` ms, and ends by itself unless it is
- * extended.
+ * The handle of a successful acquire. You may rely on it for `remaining()` ms, as on a lock.
  *
  * @example
  * await using hold = await new FairLock(redlock, "till").acquire();
@@ -76,26 +67,22 @@ export interface Hold
   extends AsyncDisposable,
     Pick<Lock, "ttl" | "signal" | "remaining" | "extend" | "release" | "verify"> {}
 
-/** The protocol of one acquire of a synchronizer. */
 export interface HoldProtocol<Reply extends CellAnswer = CellAnswer> extends Protocol<Reply> {
-  /** Called when the hold was acquired, before its handle is returned. */
+  /** Called before the handle is returned. */
   acquired?(): void;
-  /** Called when it was not. Removes the call's other keys from the endpoints, beside the claims of its rounds. */
+  /** Called when it was not acquired. Removes the call's keys that its rounds leave behind. */
   cleanUp?(): Promise<void> | undefined;
 }
 
-/** The name of a synchronizer in errors, and the options that it adds. */
 interface Described<Own> extends OptionHints {
   readonly what: string;
-  /** How one is made. */
+  /** For errors. */
   readonly call: string;
-  /** The schema of its own options. */
   readonly own?: Schema<Own>;
-  /** The schema of a call. Default: without a note. */
+  /** Default: without a note. */
   readonly ofCall?: Schema<NotedOptions>;
 }
 
-/** The holds of one synchronizer. */
 export class Holds {
   readonly #redlock: LockClient;
   readonly #name: string;
@@ -122,12 +109,9 @@ export class Holds {
   }
 
   /**
-   * Acquires one, waiting for it if it is not free.
-   *
-   * @param protocolOf makes the protocol of this call
    * @throws LockHeldError | QuorumError | RedlockError the error of the protocol or the last round
-   * @throws TypeError | RangeError when an option is wrong. Nothing was sent
-   * @throws the signal's reason when it aborts
+   * @throws TypeError | RangeError when an option is wrong
+   * @throws the signal's reason
    */
   async acquire(options: NotedOptions, protocolOf: (settings: Settings) => HoldProtocol): Promise<Hold> {
     const settings = this.settings(options, "acquire");
@@ -138,19 +122,17 @@ export class Holds {
       return holdOf(lock);
     } catch (error) {
       const cleanup = protocol.cleanUp?.();
-      // An abort ends the call at once, but the cleanup goes on.
+      // After an abort, the cleanup goes on without the call.
       if (cleanup && !keepAlive(settings, cleanup)) await unlessAborted(cleanup, options.signal);
       throw error;
     }
   }
 
-  /** The settings of a call. */
   settings(options: NotedOptions, what = "inspect"): Settings {
     checkSyncOptions(what, options, this.#schema);
     return settingsOf(this.#redlock, this.#defaults, options);
   }
 
-  /** Acquires without waiting: the hold, or null where others hold it. */
   async unlessHeld<Held>(
     options: NotedOptions,
     acquire: (options: NotedOptions) => Promise<Held>,
@@ -161,7 +143,7 @@ export class Holds {
   }
 }
 
-/** Narrows a Lock to Hold: hides the token, and the lock itself, so that it cannot be passed to `handoff`. */
+/** Hides the token, and the lock itself, which must not be passed to `handoff`. */
 function holdOf(lock: Lock): Hold {
   return {
     get ttl() {

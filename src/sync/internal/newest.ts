@@ -6,12 +6,11 @@ import { unlessAborted } from "../../runtime/abort.ts";
 import { keepAlive, randomToken, stopwatch } from "../../runtime/runtime.ts";
 import { type ArrivalAnswer, generation, levelOf, poll, queryEndpoint, runOf } from "./arrivals.ts";
 
-// The calls of one name, of which the newest counts. A call is a generation without arrivals, of which the latest stays.
+// Of the calls of a name, the newest counts. A call is a generation without arrivals.
 
-/** The announcement of a call. */
 export interface NewestContext {
   readonly settings: Settings;
-  /** The synchronizer: the kind of the key, and for errors. */
+  /** The kind of the key, also for errors. */
   readonly kind: "debounce" | "singleton";
   readonly name: string;
   /** How long the announcement is kept, in ms. */
@@ -20,12 +19,11 @@ export interface NewestContext {
   readonly signal: AbortSignal | undefined;
 }
 
-/** One call, and whether it is the newest of its name. */
 export class NewestCall {
-  /** A random name of the call. */
+  /** Random. */
   readonly id: string;
   readonly #context: NewestContext;
-  /** The place of the call among the others. At first it is the time of the clock. */
+  /** At first the time of the clock. */
   #sequence: number;
   /** The round that announced it last. */
   #round: Round<ArrivalAnswer> | undefined;
@@ -41,7 +39,7 @@ export class NewestCall {
     this.#sequence = Math.floor(runtime.now());
   }
 
-  /** The `id` of a newer call, once {@link isNewest} has seen one. */
+  /** The `id` of a newer call that {@link isNewest} has seen. */
   get newer(): string | undefined {
     return this.#newer;
   }
@@ -55,7 +53,7 @@ export class NewestCall {
   /**
    * Announces the call as later than all that a quorum has, in `wait` ms at most.
    *
-   * @param limit ms until the announcement is of no use any more. Default: it always is
+   * @param limit ms until the announcement is of no use. Default: it always is of use
    * @throws QuorumError when too few endpoints answered, or too late
    */
   async announce(wait: number, limit: number = Infinity): Promise<void> {
@@ -71,11 +69,11 @@ export class NewestCall {
   }
 
   /**
-   * Whether no newer call has come. It announces this call once more: a quorum grants that as long as no quorum has a
-   * newer one. To read the key would not do: the leftover of a failed call at a minority would look newer, and
-   * nobody would run. An announcement can be repeated when an answer is lost.
+   * Whether no newer call has come. It announces this call once more, which a quorum grants as long as no quorum has a
+   * newer one. If it read the key instead, the leftover of a failed call at a minority would look newer, and nobody
+   * would run.
    *
-   * @param wait ms for which it is tried again when too few endpoints answer
+   * @param wait ms for retries when too few endpoints answer
    * @throws LockLostError when newer calls may have come and expired, while the process was frozen
    */
   async isNewest(wait: number, signal?: AbortSignal): Promise<boolean> {
@@ -92,7 +90,7 @@ export class NewestCall {
     return true;
   }
 
-  /** Removes the announcement. The call before it is not restored. */
+  /** The call before it is not restored. */
   async withdraw(): Promise<void> {
     const { settings, signal } = this.#context;
     // It was aborted before it was announced.
@@ -122,7 +120,7 @@ export class NewestCall {
     });
   }
 
-  /** The call as it is stored in Redis. The id decides if the sequence is equal. */
+  /** The id decides if the sequence is equal. */
   #text(): string {
     return generation(this.#sequence, this.id);
   }

@@ -3,36 +3,37 @@ import { type Backoff, type BackoffBounds, pauses } from "../../quorum/backoff.t
 import type { Round } from "../../quorum/round.ts";
 import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime/runtime.ts";
 
-/** Measures how fast a queue moves, and says when to send the next request. */
+/** Measures how fast a queue moves, and times the next request. */
 export interface PollPacer {
-  /** Longest possible next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
+  /** Longest next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
   longest(): number;
   /** ms to pause with so many tickets ahead. Undefined: no endpoint has answered. */
   pause(ahead: number | undefined): number;
 }
 
 /**
- * Each pause is a share of the time that the queue is expected to need until this ticket is the first. So the number of
+ * Each pause is a share of the time that the queue should need until this ticket is the first. So the number of
  * requests grows with the logarithm of the queue's length, and the first in the queue sends them most often.
  *
- * @param backoff bounds of the pause of the first in the queue. For the others, `max` is multiplied by the number of tickets
- * ahead. A function's pauses are used as they are
+ * @param backoff bounds for the first in the queue. For the others, `max` is multiplied by the tickets ahead. A
+ * function's
+ * pauses are used as they are
  */
 export function queuePacer(runtime: Runtime, backoff: Backoff): PollPacer {
   return typeof backoff === "function" ? knownPauses(runtime, backoff) : measuringPacer(runtime, backoff);
 }
 
-/** How long one that is told when it can be served pauses at least. */
+/** The shortest pause of a waiter that gets a message. */
 export interface ToldPause {
-  /** ms that any of them may take. The endpoints are sent it, so nobody loses a place if messages do not come. */
+  /** ms, sent to the endpoints, so that nobody loses a place if messages do not come. */
   readonly longest: number;
-  /** ms to pause after a round. */
+  /** ms. */
   after(round: Round): number;
 }
 
 /**
- * With wake-ups a second, or `backoff.max` if that is less. Nothing after the first round, before which nobody listens, and
- * after a round that got a part, because contenders that have kept each other out are told nothing.
+ * With wake-ups a second, or `backoff.max` if that is less. Nothing after the first round, before which nobody listens,
+ * and after a round that got a part, because contenders that keep each other out get no message.
  */
 export function toldPause({ backoff, wakeUp }: Pick<Settings, "backoff" | "wakeUp">): ToldPause {
   const longest = wakeUp && typeof backoff !== "function" ? Math.min(1_000, backoff.max ?? Infinity) : 0;
@@ -47,15 +48,14 @@ export function toldPause({ backoff, wakeUp }: Pick<Settings, "backoff" | "wakeU
   };
 }
 
-/** Pauses, of which the next is known. */
 export interface KnownPauses {
   /** The next pause, in ms. */
   longest(): number;
-  /** Takes it. */
+  /** Takes the next pause. */
   pause(): number;
 }
 
-/** Pauses as the backoff says. Each is computed one request early, so that its length is known. */
+/** Each is computed one request early, so that its length is known. */
 export function knownPauses(runtime: Runtime, backoff: Backoff): KnownPauses {
   const nextPause = pauses(backoff, runtime);
   let chosen = nextPause();
@@ -69,7 +69,7 @@ export function knownPauses(runtime: Runtime, backoff: Backoff): KnownPauses {
   };
 }
 
-/** The length of the queue before this ticket, and when that was seen, in ms. */
+/** `at`: in ms. */
 interface QueueLength {
   readonly at: number;
   readonly ahead: number;
@@ -83,14 +83,13 @@ function measuringPacer(runtime: Runtime, bounds: BackoffBounds): PollPacer {
   let first: QueueLength | undefined;
   let last: QueueLength = { at: 0, ahead: Infinity };
 
-  /** ms that it should take, judged by how fast the queue has moved. */
   function wishedPause(ahead: number): number {
     const at = clock();
-    // More than before: an earlier ticket's first request arrived after this one's. So nothing is known yet.
+    // More than before: an earlier ticket's first request arrived after this one's, so nothing is known yet.
     if (!first || ahead > last.ahead) first = last = { at, ahead };
     else if (ahead < last.ahead) last = { at, ahead };
     const served = first.ahead - ahead;
-    // ms per holder: the average, or more where the present holder takes longer.
+    // ms per holder: the average, or more if the present holder takes longer.
     const each = Math.max(min, at - last.at, served > 0 ? (at - first.at) / served : 0);
     const wished = Math.max(min, each * (ahead > 0 ? 0.75 * ahead : 0.25));
     return Math.min(max * Math.max(ahead, 1), wished);
@@ -99,7 +98,7 @@ function measuringPacer(runtime: Runtime, bounds: BackoffBounds): PollPacer {
   return {
     longest: () => longest,
     pause(ahead) {
-      // Never longer than the endpoints were told, because the ticket would expire, and a later one would be served first.
+      // Never longer than the endpoints were told, because the ticket would expire.
       const pause = Math.min(longest, ahead === undefined ? nextBlindPause() : wishedPause(ahead));
       const next = Math.min(maxTimerDelay, 1.5 * pause);
       longest = ahead === undefined ? Math.max(longest, next) : next;
