@@ -63,26 +63,6 @@ describe("the inbox in D1", () => {
     expect(await onceInD1(db, { key: "none" }, [])).toEqual({ first: true, result: [] });
   });
 
-  test("of 20 deliveries of one key at once there is one effect", async () => {
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => once("a")));
-    expect(outcomes.filter(({ first }) => first)).toHaveLength(1);
-    expect(await effects()).toEqual(["a"]);
-  });
-
-  test.each([
-    ["quotes", `a'; DROP TABLE effects; --"`],
-    ["other scripts and emoji", "дієслово 🧾"],
-    ["half of an emoji", "\uD83D"],
-    ["a null character", "a\0b"],
-    ["790 characters", "x".repeat(790)],
-  ])("a key with %s", async (_what, key) => {
-    const write = () => onceInD1(db, { key }, []);
-    expect(await write()).toEqual({ first: true, result: [] });
-    expect(await write()).toEqual({ first: false });
-    expect(await onceInD1(db, { key: ["other", key.slice(0, 1)] }, [])).toEqual({ first: true, result: [] });
-    expect(await onceInD1(db, { key: "\uD83E" }, [])).toEqual({ first: true, result: [] });
-  });
-
   test("a statement of the effect that violates a constraint is not a repetition, and undoes everything", async () => {
     const write = (key: string, sql: string) => onceInD1(db, { key }, [pay(key), db.prepare(sql)]);
     await write("a", "INSERT INTO invoices VALUES ('7')");

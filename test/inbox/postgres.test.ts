@@ -58,14 +58,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
   const effects = async () => (await rows("SELECT key FROM effects ORDER BY key")).map(({ key }) => key);
   const keys = async () => (await rows("SELECT key FROM redlock_inbox ORDER BY key")).map(({ key }) => key);
 
-  test("the first call commits effect and key, and later ones change nothing", async () => {
-    expect(await once("a")).toEqual({ first: true, result: "paid" });
-    expect(await once("a")).toEqual({ first: false });
-    expect(await once(["a", "b"])).toEqual({ first: true, result: "paid" });
-    expect(await effects()).toEqual(["a", "a,b"]);
-    expect(await keys()).toEqual(['["a","b"]', '["a"]']);
-  });
-
   test("a second delivery waits for the first one, and has the effect if that fails", async () => {
     const began = gate();
     const end = gate();
@@ -313,7 +305,7 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
   // RUNS=15 kills it as often, and prints how many calls failed, and how many of those had committed.
   const kills = Number(process.env.RUNS ?? 1);
   test("a server that is killed while transactions commit: after its restart every effect is there once", {
-    timeout: 30_000 * kills,
+    timeout: 60_000 * kills,
   }, async () => {
     const counts = { succeeded: 0, failed: 0, "failed, but committed": 0 };
     for (let kill = 0; kill < kills; kill += 1) {

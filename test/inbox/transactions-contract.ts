@@ -127,31 +127,6 @@ function concurrencyContract(inbox: Inbox): void {
     expect(await inbox.effects()).toEqual(["a"]);
   });
 
-  test("of 10 at once whose first three fail after the effect, one has it", async () => {
-    let failures = 3;
-    const attempt = async () => {
-      const isFirst = await inbox.library.transaction(async (execute) => {
-        const { first } = await inbox.enter(execute, { key: "a" });
-        if (!first) return false;
-        await inbox.write(execute, "a");
-        failures -= 1;
-        if (failures >= 0) throw new Error("again");
-        return true;
-      });
-      return isFirst;
-    };
-    const untilDone = async (): Promise<boolean> => {
-      const { error, value } = await outcomeOf(inbox.repeated(attempt));
-      if (value !== undefined) return value;
-      expect(error).toEqual(new Error("again"));
-      return untilDone();
-    };
-    const outcomes = await Promise.all(Array.from({ length: 10 }, untilDone));
-    expect(outcomes.filter((isFirst) => isFirst)).toHaveLength(1);
-    expect(failures).toBe(-1);
-    expect(await inbox.effects()).toEqual(["a"]);
-  });
-
   test("a crash between the key and the commit: the next delivery, which waits, has the effect", async () => {
     const entered = gate();
     const hold = gate();
