@@ -24,9 +24,9 @@ const ok = () => new Response("ok");
 
 /** A client on three endpoints that can be stopped, with a clock of its own that is set by hand. */
 function world(options: Partial<RedlockOptions> = {}) {
-  let ahead = 0;
+  let now = systemRuntime.now();
   const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name }));
-  const runtime = { ...systemRuntime, now: () => systemRuntime.now() + ahead };
+  const runtime = { ...systemRuntime, now: () => now };
   const setAll = (how: "stop" | "start") => {
     for (const endpoint of endpoints) endpoint[how]();
   };
@@ -35,7 +35,7 @@ function world(options: Partial<RedlockOptions> = {}) {
     stop: () => setAll("stop"),
     start: () => setAll("start"),
     advance(ms: number) {
-      ahead += ms;
+      now += ms;
     },
   };
 }
