@@ -1,9 +1,7 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
-import { recordText } from "../../src/idempotency/record.ts";
 import { QuorumError } from "../../src/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { allArrived, type Client, clientOf, recordName, recordsOf } from "../support/stores.ts";
 import {
@@ -99,15 +97,6 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect((refused as { error: unknown }).error).toBeInstanceOf(QuorumError);
   });
 
-  /** Another run writes its record over this one's. Resolves with the record's name. */
-  async function overtake(key: string, record: string): Promise<string> {
-    await allArrived(client.links);
-    const name = await recordName(key, [], "http");
-    for (let index = 0; index < count; index += 1) await at.store.execute(index, ["SET", name, record]);
-    return name;
-  }
-  const other = { token: "tother", fingerprint: "-" };
-
   test.each([true, false])(
     "a handler's own error is not taken for the store's, failOpen %s",
     async (failOpen) => {
@@ -141,43 +130,6 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       if (value) expect(value.status).toBe(500);
       else expect([own, store]).toContain(error);
     }
-  });
-
-  test("with failOpen, too, a request is refused while another of its key is handled", async () => {
-    const key = freshKey();
-    const slow = slowHandler();
-    const fetch = serving(slow.handler, { failOpen: true });
-    const first = fetch(post(key));
-    await slow.started.passed;
-    await allArrived(client.links);
-    expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "IN_PROGRESS" });
-    slow.finish(new Response());
-    await first;
-  });
-
-  test("the stream of a run that was overtaken is cancelled", async () => {
-    const key = freshKey();
-    const cancelled = gate();
-    const fetch = serving(async () => {
-      await overtake(key, recordText({ state: "complete", ...other, at: Date.now(), result: "t200{}\nx" }));
-      const cancel = () => {
-        cancelled.open();
-        throw new Error("the source's own");
-      };
-      return new Response(new ReadableStream({ cancel }), {
-        headers: { "content-type": "text/event-stream" },
-      });
-    });
-    expect(await (await fetch(post(key))).text()).toBe("x");
-    await cancelled.passed;
-    expect(events.map(({ type }) => type)).toEqual(["lost", "replayed"]);
-  });
-
-  test("a request without a signal, as on some platforms, is refused in an outage", async () => {
-    const fetch = serving(never);
-    for (const link of client.links) link.fate = () => "refused";
-    using _ = vi.spyOn(Request.prototype, "signal", "get").mockReturnValue(undefined as never);
-    expect((await fetch(post())).status).toBe(503);
   });
 
   test("a delivery begins in the scopes of its secrets in one order everywhere, in each of them once", async () => {

@@ -5,7 +5,7 @@ import type { Delivery, HttpOptions } from "../../src/http/index.ts";
 import { github, type VerifiedWebhook, type WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
-import { clientOf, recordName, recordsOf } from "../support/stores.ts";
+import { recordName, recordsOf } from "../support/stores.ts";
 import { delivery, everywhere, type Handler, opened, post, provider, secret } from "./stand.ts";
 
 // The verified delivery, on its way to the handler and to the options that are computed from it.
@@ -120,24 +120,6 @@ describe.each(everywhere)("the delivery: %s", (_title, stand, { open }) => {
     expect(runs).toBe(others.length);
     const name = await recordName(id, ["github", "shop", "tenant"], "http");
     expect(await at.store.execute(0, ["PTTL", name])).toBeGreaterThan(6 * 86_400_000);
-  });
-
-  test("is absent without a provider: with a key, without one, and with failOpen", async () => {
-    const given: unknown[] = [];
-    const handler: Handler = (_request, _run, it) => {
-      given.push(it);
-      return new Response();
-    };
-    const scope = (it: Delivery | undefined) => {
-      given.push(it ?? "scope");
-      return "tenant";
-    };
-    await serving(handler, { scope })(post());
-    await serving(handler, { scope, required: false })(post(null));
-    const cut = clientOf(at.store);
-    for (const link of cut.links) link.fate = () => "refused";
-    await stand(handler, { redlock: cut.redlock, scope, failOpen: true })(post());
-    expect(given).toEqual(["scope", undefined, undefined, "scope", undefined]);
   });
 });
 

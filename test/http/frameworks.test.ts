@@ -13,7 +13,6 @@ import { type IdempotentRequest, idempotentExpress, idempotentFastify } from "..
 import type { WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import { outcomeOf } from "../support/outcomes.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
 import { allArrived, clientOf, recordName, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -234,20 +233,6 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
     const other = await send(post(key, { ...inJson, body: "{}" }));
     expect(await problemIn(other)).toEqual({ status: 422, code: "FINGERPRINT_MISMATCH" });
     expect(await problemIn(await send(post(null, inJson)))).toEqual({ status: 400, code: "KEY_MISSING" });
-  });
-
-  test("an error of the option store is the server's, and the key is free", async () => {
-    using _ = vi.spyOn(console, "error").mockReturnValue();
-    const failing = () => {
-      throw new Error("boom");
-    };
-    const send = await open(paid, { store: failing });
-    const key = freshKey();
-    const { error, value } = await outcomeOf(Promise.resolve(send(post(key, inJson))));
-    // A function of a request throws it.
-    if (value) expect(value.status).toBe(500);
-    else expect(error).toEqual(new Error("boom"));
-    expect(await recordsOf(at.store, key, [], "http", "pay")).toEqual([null]);
   });
 
   test("a run that was overtaken has the other's answer, if there is one, and none of its own headers", async () => {

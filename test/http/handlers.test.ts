@@ -11,7 +11,7 @@ import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
 import { listen, clientOf as senderTo } from "./node-stand.ts";
-import { delivery, opened, post, problemIn, provider } from "./stand.ts";
+import { delivery, opened, problemIn, provider } from "./stand.ts";
 
 // Several handlers behind one secret: what is one thing to be done, and what are two.
 
@@ -152,15 +152,6 @@ describe.each(withPattern)("a route of %s", (_name, open) => {
     const after = await open(["/invoices"], act, () => ({ provider, handler: "/hooks/bill" }));
     expect(await (await after(sentTo("/invoices", id))).text()).toBe("1");
   });
-
-  test("has keys of its own for requests with a key, too", async () => {
-    const act: Act = (path) => path;
-    const send = await open(["/bill", "/mail"], act, () => ({ fingerprint: false }));
-    const key = freshKey();
-    for (const path of ["/bill", "/mail"]) {
-      expect(await (await send(post(key, { path: `/hooks${path}` }))).text()).toBe(path);
-    }
-  });
 });
 
 describe.each([...withPattern, ...withoutPattern])("%s", (_name, open) => {
@@ -241,21 +232,6 @@ test("two routers of Express with one pattern are told apart by their paths, lou
     statuses.push((await send(sentTo(path, id))).status);
   }
   expect([statuses, ran]).toEqual([[200, 500, 200, 500], ["/a"]]);
-});
-
-test("a fingerprint of one's own is compared besides the path", async () => {
-  const send = await plain(
-    [],
-    (path) => path,
-    () => ({ provider, fingerprint: () => "same" }),
-  );
-  const id = freshKey();
-  expect((await send(sentTo("/bill", id))).status).toBe(200);
-  expect((await send(sentTo("/BILL", id))).status).toBe(200);
-  expect(await problemIn(await send(sentTo("/mail", id)))).toEqual({
-    status: 422,
-    code: "FINGERPRINT_MISMATCH",
-  });
 });
 
 test("middleware of all routes and of one of them is mounted twice", async () => {

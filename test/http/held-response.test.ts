@@ -9,23 +9,20 @@ import {
   type ServerResponse,
 } from "node:http";
 import { connect as connectHttp2, constants } from "node:http2";
-import { type AddressInfo, connect } from "node:net";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { pipeline } from "node:stream/promises";
-import { createGzip } from "node:zlib";
 import compression from "compression";
 import Fastify, { type FastifyReply } from "fastify";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { HttpRules } from "../../src/http/index.ts";
-import { recordText } from "../../src/idempotency/record.ts";
 import { idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
 import { forgetUndefinedModules } from "../support/require-cache.ts";
-import { allArrived, type Client, clientOf, recordName } from "../support/stores.ts";
+import { type Client, clientOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
-import { answerToRetry, asText, clientOf as senderTo } from "./node-stand.ts";
+import { answerToRetry, clientOf as senderTo } from "./node-stand.ts";
 import { opened, post, seen } from "./stand.ts";
 
 // What reaches the network, and when, without a framework in between.
@@ -104,32 +101,6 @@ test("a stream that is compressed further out is heard when there is room again"
   expect(Buffer.from(received).equals(bytes)).toBe(true);
 });
 
-test("a writer that waits for room goes on where middleware further out always has some", async () => {
-  const parts: Buffer[] = [];
-  const stand = await serve(
-    (_req, res) => Readable.from(Array(20).fill(randomBytes(20_000)), { objectMode: false }).pipe(res),
-    (_req, res) => {
-      const end = res.end.bind(res);
-      res.write = (chunk: Buffer) => parts.push(chunk) > 0;
-      res.end = () => end(Buffer.concat(parts));
-    },
-  );
-  expect((await seen(await stand.send(post()))).bytes).toHaveLength(400_000);
-});
-
-test("a handler that compresses itself is heard when there is room again", async () => {
-  const bytes = randomBytes(1_000_000);
-  const stand = await serve((_req, res) => {
-    const gzip = createGzip();
-    gzip.on("data", (chunk) => res.write(chunk) || gzip.pause());
-    gzip.on("end", () => res.end());
-    res.on("drain", () => gzip.resume());
-    res.setHeader("content-encoding", "gzip");
-    gzip.end(bytes);
-  });
-  expect(Buffer.from((await seen(await stand.send(post()))).bytes).equals(bytes)).toBe(true);
-});
-
 test.each([
   ["/a?b=%20", "a.example/a?b=%20"],
   ["//evil.example/a", "a.example//evil.example/a"],
@@ -158,18 +129,6 @@ test("a response has no listeners more: Node warns of the eleventh", async () =>
   expect(counted[1]).toEqual(counted[0]);
 });
 
-test("an answer that replaces the handler's has a status text of its own", async () => {
-  const key = freshKey();
-  const stand = await serve(async (_req, res) => {
-    await allArrived(client.links);
-    const taken = recordText({ state: "pending", token: "tother", fingerprint: "-", at: Date.now() });
-    await at.store.execute(0, ["SET", await recordName(key, [], "http"), taken]);
-    res.writeHead(200, "Fine").end();
-  });
-  const { status, statusText } = await stand.send(post(key));
-  expect([status, statusText]).toEqual([409, "Conflict"]);
-});
-
 test("a server that ends the connection by its timeout does not free the key of a handler that runs", async () => {
   const go = gate();
   let runs = 0;
@@ -186,50 +145,6 @@ test("a server that ends the connection by its timeout does not free the key of 
   go.open();
   const again = await answerToRetry(stand, () => post(key));
   expect([runs, await again.text()]).toEqual([1, "ab"]);
-});
-
-test("requests that are sent at once are answered in their order", async () => {
-  const stand = await serve((req, res) =>
-    setImmediate(() => {
-      const { remoteAddress } = res.socket!;
-      res.end(`<${req.headers["idempotency-key"]} ${remoteAddress}>`);
-    }),
-  );
-  const keys = [freshKey(), freshKey(), freshKey()];
-  const socket = await stand.connect();
-  let received = "";
-  socket.setEncoding("utf8").on("data", (piece) => {
-    received += piece;
-  });
-  socket.write((await Promise.all(keys.map((key) => asText(post(key))))).join(""));
-  const answered = () => Array.from(received.matchAll(/<(\S+) (\S+)>/g), ([, key]) => key);
-  await until(() => answered().length === 3, "three answers");
-  expect(answered()).toEqual(keys);
-  socket.destroy();
-});
-
-test("requests that are sent at once are all stored when the client leaves", async () => {
-  const started = gate<IncomingMessage>();
-  const go = gate();
-  let runs = 0;
-  const stand = await serve(async (req, res) => {
-    runs += 1;
-    if (runs === 2) started.open(req);
-    await go.passed;
-    await pipeline(Readable.from(["a", "b"]), res);
-  });
-  const keys = [freshKey(), freshKey()];
-  const texts = await Promise.all(keys.map((key) => asText(post(key))));
-  const socket = await stand.connect();
-  socket.write(texts.join(""));
-  const { socket: served } = await started.passed;
-  socket.destroy();
-  await until(() => served.destroyed, "the server to notice");
-  go.open();
-  for (const key of keys) {
-    expect(await (await answerToRetry(stand, () => post(key))).text()).toBe("ab");
-  }
-  expect(runs).toBe(2);
 });
 
 describe("HTTP/2", () => {
@@ -344,23 +259,5 @@ describe("what Node decides", () => {
     const key = freshKey();
     for (let times = 0; times < 2; times += 1) await stand.send(post(key)).catch(() => undefined);
     expect(codes).toEqual(Array(2).fill("ERR_HTTP_CONTENT_LENGTH_MISMATCH"));
-  });
-
-  test("trailers to HTTP/1.0 are an error of the handler, as without the middleware", async () => {
-    const codes: unknown[] = [];
-    const { port } = await serve((_req, res) => {
-      res.setHeader("trailer", "x-sum");
-      try {
-        res.write("a");
-      } catch (error) {
-        codes.push((error as { code?: string }).code);
-        res.removeHeader("trailer");
-      }
-      res.end("b");
-    });
-    const socket = connect(port, "127.0.0.1");
-    socket.write(`POST / HTTP/1.0\r\nidempotency-key: ${freshKey()}\r\ncontent-length: 0\r\n\r\n`);
-    expect(await text(socket)).toMatch(/^HTTP\/1.1 200 OK[\s\S]*\r\n\r\nb$/);
-    expect(codes).toEqual(["ERR_HTTP_TRAILER_INVALID"]);
   });
 });

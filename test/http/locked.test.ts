@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { delivery, everywhere, type Handler, opened, post, provider } from "./stand.ts";
+import { everywhere, type Handler, opened, post } from "./stand.ts";
 
 // Requests that lock what they are about.
 
@@ -15,24 +15,6 @@ describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open })
     response.headers.get("idempotent-replayed"),
     await response.text(),
   ];
-
-  test("locks what the delivery is about, is busy while another holds it, and has a fence", async () => {
-    const entity = freshKey();
-    const options: Partial<HttpOptions> = {
-      provider,
-      wait: 0,
-      lock: (given) => [JSON.parse(new TextDecoder().decode(given?.body)).entity],
-    };
-    const fetch = serving((_, run) => new Response(`${run?.fence}`), options);
-    const held = await at.client.redlock.acquire(entity);
-    const body = JSON.stringify({ entity });
-    const refused = await fetch(delivery(freshKey(), { body }));
-    expect([refused.status, await refused.json()]).toMatchObject([503, { code: "LOCK_HELD" }]);
-    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    await held.release();
-    const response = await fetch(delivery(freshKey(), { body }));
-    expect([response.status, Number(await response.text()) > 0]).toEqual([200, true]);
-  });
 
   test("is answered 409 while another holds the lock, and leaves its key free", async () => {
     const lock = freshKey();
@@ -49,15 +31,5 @@ describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open })
     // A duplicate needs no lock.
     expect(await answer(await fetch(post(key)))).toEqual([200, "true", "done"]);
     await again.release();
-  });
-
-  test("a function that names nothing is a mistake, and nothing runs", async () => {
-    const lock = () => undefined as unknown as string;
-    const fetch = serving(() => expect.unreachable("nothing may run"), { lock });
-    const status = await fetch(post()).then(
-      (response) => response.status,
-      (error: unknown) => (error instanceof TypeError ? 500 : error),
-    );
-    expect(status).toBe(500);
   });
 });

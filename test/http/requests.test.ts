@@ -274,17 +274,4 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     expect((await recordsOf(at.store, key, [], "http"))[0]).toMatch(/^C1 /);
     await whole;
   });
-
-  test("a deadline bounds the lease", async () => {
-    let left = Infinity;
-    const fetch = serving(
-      (_, run) => {
-        left = run!.remaining();
-        return new Response();
-      },
-      { deadline: Date.now() + 20_000 },
-    );
-    await fetch(post());
-    expect(left).toBeLessThanOrEqual(20_000);
-  });
 });
