@@ -13,12 +13,6 @@ interface Pending {
   readonly reject: (cause: unknown) => void;
 }
 
-/** The most commands that one request carries. */
-const mostCommands = 1_000;
-
-/** The most characters that the commands of one request have, as JSON, unless a single one has more. */
-const mostCharacters = 500_000;
-
 /**
  * A function that sends one command, with all others of the same turn of the event loop in one request. It rejects as soon as
  * its signal aborts. A request is given up once nobody waits for it any more.
@@ -28,7 +22,10 @@ export function inTurns(execute: Execute): (command: Command, signal: AbortSigna
   const send = () => {
     const turn = waiting;
     waiting = [];
-    for (const batch of batchesOf(turn)) void sendTogether(execute, batch);
+    // Those whose signals have aborted must not be executed after their rollbacks.
+    for (const { signal, reject } of turn) if (signal.aborted) reject(signal.reason);
+    const batch = turn.filter(({ signal }) => !signal.aborted);
+    if (batch.length > 0) void sendTogether(execute, batch);
   };
   return (command, signal) =>
     new Promise((resolve, reject) => {
@@ -36,28 +33,6 @@ export function inTurns(execute: Execute): (command: Command, signal: AbortSigna
       // Each asks for it: should the platform drop what one request began, the next one does not wait for that.
       queueMicrotask(send);
     });
-}
-
-/** In the order of the calls, without those whose signals have aborted: they must not be executed after their rollbacks. */
-function batchesOf(turn: readonly Pending[]): Pending[][] {
-  const batches: Pending[][] = [];
-  let characters = 0;
-  for (const pending of turn) {
-    if (pending.signal.aborted) {
-      pending.reject(pending.signal.reason);
-      continue;
-    }
-    const { length } = JSON.stringify(pending.command);
-    const last = batches.at(-1);
-    characters += length;
-    if (last && last.length < mostCommands && characters <= mostCharacters) {
-      last.push(pending);
-    } else {
-      batches.push([pending]);
-      characters = length;
-    }
-  }
-  return batches;
 }
 
 async function sendTogether(execute: Execute, batch: readonly Pending[]): Promise<void> {

@@ -22,19 +22,15 @@ function requests() {
 const signalOf = () => new AbortController().signal;
 const turn = () => new Promise((resolve) => setTimeout(resolve));
 
-test("one request carries the commands of a turn, up to 1 000, and 500 000 characters", async () => {
+test("one request carries the commands of a turn", async () => {
   const { sent, send } = requests();
-  const answers = Array.from({ length: 1_001 }, (_, index) => send(["GET", `k${index}`], signalOf()));
+  const answers = Array.from({ length: 30 }, (_, index) => send(["GET", `k${index}`], signalOf()));
   await turn();
-  expect(sent.map(({ commands }) => commands.length)).toEqual([1_000, 1]);
-  for (const { answer } of sent) answer();
+  expect(sent.map(({ commands }) => commands.length)).toEqual([30]);
+  sent[0]!.answer();
   expect((await Promise.all(answers)).map((one) => "result" in one && one.result)).toEqual(
     answers.map((_, index) => `k${index}`),
   );
-  const large = "x".repeat(400_000);
-  for (const word of ["a", large, "b", large]) void send(["SET", "k", word], signalOf());
-  await turn();
-  expect(sent.slice(2).map(({ commands }) => commands.length)).toEqual([3, 1]);
 });
 
 test("what nobody waits for any more is not sent, and a request ends with the last who waits", async () => {
