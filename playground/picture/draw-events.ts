@@ -101,13 +101,12 @@ function drawFlight(flight: Flight, pen: Pen): string {
 export function drawRemarks(pen: Pen): string {
   const { shapes, frame, labels } = pen;
   const unusual = shapes.flights.filter(
-    (flight) => (flight.fate === "lost" || flight.late || flight.forkOf) && visible(timesOf(flight), frame),
+    (flight) => (flight.fate === "lost" || flight.late) && visible(timesOf(flight), frame),
   );
   return unusual
     .map((flight) => {
       const { x2, y2 } = flightLine(flight, frame);
-      const value =
-        flight.fate === "lost" ? "lost" : flight.forkOf ? "executed again" : `late ${flight.kind}`;
+      const value = flight.fate === "lost" ? "lost" : `late ${flight.kind}`;
       const y = flight.fate === "lost" ? y2 + 4 : y2 - 7;
       const places = [x2 + 9, x2 - 9 - textWidth(value)];
       const x = places.find((place) => labels.take(place, y, value));
@@ -117,7 +116,7 @@ export function drawRemarks(pen: Pen): string {
 }
 
 /** How a line ends: an arrow; a bar for a refusal; a cross where it is lost. */
-function endOf({ kind, fate, outcome, history, to }: Flight, { x1, y1, x2, y2 }: Line): string {
+function endOf({ kind, fate, outcome, history }: Flight, { x1, y1, x2, y2 }: Line): string {
   if (fate === "open") return "";
   if (fate === "lost") {
     const cross = `M${px(x2 - 4.5)} ${px(y2 - 4.5)}l9 9m0 -9l-9 9`;
@@ -132,8 +131,7 @@ function endOf({ kind, fate, outcome, history, to }: Flight, { x1, y1, x2, y2 }:
   const [bx, by] = [x2 - 7 * ux, y2 - 7 * uy];
   const head = `<path class="head" d="M${px(x2)} ${px(y2)}L${px(bx - 3 * uy)} ${px(by + 3 * ux)}L${px(bx + 3 * uy)} ${px(by - 3 * ux)}Z"/>`;
   if (kind === "reply") return head;
-  const execution = history.executed.find(({ time }) => time === to.time);
-  return execution ? `${head}${vote(x2, y2, execution.outcome)}` : head;
+  return history.executed ? `${head}${vote(x2, y2, history.executed.outcome)}` : head;
 }
 
 /** An endpoint's answer, where it was given: filled if granted. */

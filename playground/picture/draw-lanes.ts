@@ -98,9 +98,7 @@ export function drawAxis(pen: Pen): string {
 /** Shaded spans with the faults' names. */
 export function drawFaults(pen: Pen): string {
   const { shapes, frame } = pen;
-  // What concerns everything is behind the others.
-  const inOrder = [...shapes.faults].sort((a, b) => Number(a.lane !== -1) - Number(b.lane !== -1));
-  return inOrder
+  return shapes.faults
     .filter((fault) => visible(fault, frame))
     .map((fault) => {
       const { x, y, width, height } = faultBox(fault, frame);
@@ -110,7 +108,7 @@ export function drawFaults(pen: Pen): string {
         (edge) =>
           `<line class="fault-edge" x1="${px(edge)}" y1="${px(y)}" x2="${px(edge)}" y2="${px(y + height)}"/>`,
       );
-      return `<g>${tooltip(pen.narrator.fault(fault))}<rect class="fault${fault.lane === -1 ? " all" : ""}" ${place}/>${hatch}${edges.join("")}</g>`;
+      return `<g>${tooltip(pen.narrator.fault(fault))}<rect class="fault" ${place}/>${hatch}${edges.join("")}</g>`;
     })
     .join("");
 }
@@ -124,9 +122,9 @@ export function drawFaultNames(pen: Pen): string {
 }
 
 function faultName(fault: Fault, { frame, shapes, labels }: Pen): string {
-  const lane = frame.lanes[fault.lane];
+  const { faultTop } = frame.lanes[fault.lane]!;
   const other = fault.other === undefined ? "" : ` (${shapes.lanes[fault.other]?.letter})`;
-  const y = (lane ?? frame).faultTop + fault.row * faultRowHeight + 11;
+  const y = faultTop + fault.row * faultRowHeight + 11;
   const x = Math.max(frame.x(fault.from), frame.left) + 4;
   const name = `${fault.name}${other}`;
   const room = frame.right - x;

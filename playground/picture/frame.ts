@@ -22,8 +22,6 @@ export interface Frame {
   /** Where the names of invariants stand, and in how many rows. */
   readonly flagTop: number;
   readonly flagRows: number;
-  /** Where the names of faults stand that concern everything. */
-  readonly faultTop: number;
   /** The plot without the names of lanes, and without what stands above. */
   readonly left: number;
   readonly right: number;
@@ -77,10 +75,9 @@ export function frameOf(shapes: Shapes, view: View): Frame {
   // Beside the lanes, where no line crosses them.
   const left = Math.min(190, 0.33 * view.width, Math.max(92, ...names));
   const right = view.width - 12;
-  const rowsOf = rowsAbove(shapes);
+  const flagRows = Math.min(3, shapes.verdicts.length);
   const flagTop = view.above ?? 0;
-  const faultTop = flagTop + rowsOf.flags * flagRowHeight;
-  const top = faultTop + rowsOf.faults * faultRowHeight;
+  const top = flagTop + flagRows * flagRowHeight;
   const captions: { text: string; y: number }[] = [];
   let y = top;
   const lanes = shapes.lanes.map((lane, at) => {
@@ -105,8 +102,7 @@ export function frameOf(shapes: Shapes, view: View): Frame {
     left,
     right,
     flagTop,
-    flagRows: rowsOf.flags,
-    faultTop,
+    flagRows,
     top,
     bottom: y,
     now: Math.min(right, Math.max(end, x(shapes.to) + 8)),
@@ -116,12 +112,6 @@ export function frameOf(shapes: Shapes, view: View): Frame {
     captions,
     x,
   };
-}
-
-/** Rows above the lanes: for the names of invariants, and below them of faults that concern everything. */
-function rowsAbove({ verdicts, faults }: Shapes): { flags: number; faults: number } {
-  const rows = faults.filter(({ lane }) => lane === -1).map(({ row }) => row + 1);
-  return { flags: Math.min(3, verdicts.length), faults: Math.max(0, ...rows) };
 }
 
 function placeLane(lane: Lane, top: number, least: number): PlacedLane {
@@ -167,8 +157,7 @@ export function across(from: number, to: number, frame: Frame): Pick<Box, "x" | 
 
 /** The rectangle of a fault, without its name. */
 export function faultBox(fault: Fault, frame: Frame): Box {
-  const lane = frame.lanes[fault.lane];
-  const [y, bottom] = lane ? [lane.top, lane.bottom] : [frame.faultTop, frame.bottom];
+  const { top: y, bottom } = frame.lanes[fault.lane]!;
   const to = fault.open ? frame.to + (frame.to - frame.from) : fault.to;
   return { ...across(fault.from, to, frame), y, height: bottom - y };
 }
@@ -182,8 +171,6 @@ export interface Line {
 
 /** How far something that is lost gets. */
 const lostAt = 0.62;
-/** Where a second execution's line leaves the first one's. */
-const forkAt = 0.45;
 
 /** The line of a request or a reply, as far as it came. */
 export function flightLine(flight: Flight, frame: Frame): Line {
@@ -199,11 +186,9 @@ export function restLine(flight: Flight, frame: Frame): Line {
   return { x1: lost.x2, y1: lost.y2, x2, y2 };
 }
 
-function wholeLine({ from, to, forkOf }: Flight, frame: Frame): Line {
+function wholeLine({ from, to }: Flight, frame: Frame): Line {
   const [x1, y1] = [frame.x(from.time), frame.lanes[from.lane]!.axis];
-  const [x2, y2] = [frame.x(to.time), frame.lanes[to.lane]!.axis];
-  if (!forkOf) return { x1, y1, x2, y2 };
-  return { x1: x1 + (frame.x(forkOf.time) - x1) * forkAt, y1: y1 + (y2 - y1) * forkAt, x2, y2 };
+  return { x1, y1, x2: frame.x(to.time), y2: frame.lanes[to.lane]!.axis };
 }
 
 /** Where the mark of a call's result is; where it was called if it has not returned. */

@@ -113,9 +113,10 @@ function faultsOf(events: readonly TimelineEvent[], index: LaneIndex, end: numbe
     if (last) last.to = event.time;
   }
   const ends = new Map<number, number[]>();
-  return spans.map(({ fault, to }) => {
+  return spans.flatMap(({ fault, to }) => {
     const [client, endpoint] = [index.client(fault.client), index.endpoint(fault.endpoint)];
     const lane = endpoint === -1 ? client : endpoint;
+    if (lane === -1) return [];
     const last = Math.min(to, Math.max(end, fault.time));
     const rows = ends.get(lane) ?? [];
     const free = rows.findIndex((busy) => busy <= fault.time);

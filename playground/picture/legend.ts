@@ -43,11 +43,6 @@ const entries: readonly Entry[] = [
   },
   { label: "late", sign: line("late", arrow), used: ({ flights }) => flights.some(({ late }) => late) },
   {
-    label: "executed twice",
-    sign: `<path class="flight" d="M2 2L12 9L16 17M12 9L28 16"/>`,
-    used: ({ flights }) => flights.some(({ forkOf }) => forkOf !== undefined),
-  },
-  {
     label: "endpoint granted it",
     sign: vote(6, 9, "granted"),
     width: 12,
@@ -57,8 +52,7 @@ const entries: readonly Entry[] = [
     label: "endpoint refused it",
     sign: vote(6, 9, "held"),
     width: 12,
-    used: ({ flights }) =>
-      flights.some(({ history }) => history.executed.some(({ outcome }) => outcome === "held")),
+    used: ({ flights }) => flights.some(({ history }) => history.executed?.outcome === "held"),
   },
   {
     label: "stored, with its holder",

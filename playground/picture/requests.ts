@@ -1,4 +1,4 @@
-import type { Flight, LaneIndex, Point, RequestHistory } from "./shapes.ts";
+import type { Flight, LaneIndex, RequestHistory } from "./shapes.ts";
 import type { TimelineEvent } from "./timeline.ts";
 
 /** How much longer than the median a flight takes that is called late. */
@@ -20,9 +20,9 @@ export function requestsOf(events: readonly TimelineEvent[]): RequestHistory[] {
     history.key ??= event.key;
     history.detail ??= event.detail;
     if (phase === "sent") history.sent ??= time;
-    if (phase === "executed") history.executed.push({ time, outcome });
+    if (phase === "executed") history.executed ??= { time, outcome };
     if (phase === "answered") history.answered ??= { time, outcome };
-    if (phase === "lost") history.lost.push({ time, what: event.what ?? "request" });
+    if (phase === "lost") history.lost ??= { time, what: event.what ?? "request" };
   }
   return [...histories.values()];
 }
@@ -34,10 +34,12 @@ function emptyHistory(request: string): RequestHistory {
     operation: undefined,
     key: undefined,
     sent: undefined,
+    executed: undefined,
     answered: undefined,
+    lost: undefined,
     detail: undefined,
   };
-  return { request, ...unknown, executed: [], lost: [] };
+  return { request, ...unknown };
 }
 
 /** The lines of all requests whose sending is known. */
@@ -69,49 +71,36 @@ interface Ends {
 }
 
 function requestFlights(history: RequestHistory, sent: number, ends: Ends): Flight[] {
-  const from: Point = { lane: ends.client, time: sent };
-  const flight = (time: number, fate: Flight["fate"], forkOf?: Point): Flight => ({
+  const { executed, answered, lost } = history;
+  const flight = (time: number, fate: Flight["fate"]): Flight => ({
     kind: "request",
-    from,
+    from: { lane: ends.client, time: sent },
     to: { lane: ends.endpoint, time },
     fate,
-    forkOf,
     late: false,
     outcome: undefined,
     client: ends.client,
     history,
   });
-  const [first, ...again] = history.executed;
-  const arrived = first ? [flight(first.time, "arrived")] : [];
-  const fork = first && { lane: ends.endpoint, time: first.time };
-  const forks = again.map(({ time }) => flight(time, "arrived", fork));
-  const lost = history.lost
-    .filter(({ what }) => what === "request")
-    .map(({ time }) => flight(time, "lost", fork));
-  const all = [...arrived, ...forks, ...lost];
-  if (all.length > 0) return all;
+  if (executed) return [flight(executed.time, "arrived")];
+  if (lost?.what === "request") return [flight(lost.time, "lost")];
   // An answer without an execution: the endpoint refused it, or its source does not know what endpoints do.
-  if (history.answered) return [flight((sent + history.answered.time) / 2, "arrived")];
+  if (answered) return [flight((sent + answered.time) / 2, "arrived")];
   return [flight(sent, "open")];
 }
 
 function replyFlights(history: RequestHistory, sent: number, ends: Ends): Flight[] {
-  const { executed, answered } = history;
-  const flight = (left: number, time: number, fate: Flight["fate"]): Flight => ({
+  const { executed, answered, lost } = history;
+  const flight = (time: number, fate: Flight["fate"]): Flight => ({
     kind: "reply",
-    from: { lane: ends.endpoint, time: left },
+    from: { lane: ends.endpoint, time: executed?.time ?? (sent + time) / 2 },
     to: { lane: ends.client, time },
     fate,
-    forkOf: undefined,
     late: false,
     outcome: fate === "arrived" ? answered?.outcome : undefined,
     client: ends.client,
     history,
   });
-  const lost = history.lost
-    .filter(({ what }) => what === "reply")
-    .map(({ time }) => flight(executed.filter((one) => one.time <= time).at(-1)?.time ?? time, time, "lost"));
-  if (!answered) return lost;
-  const left = executed.find(({ time }) => time <= answered.time)?.time ?? (sent + answered.time) / 2;
-  return [...lost, flight(left, answered.time, "arrived")];
+  if (answered) return [flight(answered.time, "arrived")];
+  return lost?.what === "reply" ? [flight(lost.time, "lost")] : [];
 }

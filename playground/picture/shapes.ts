@@ -67,7 +67,7 @@ export interface Call extends Span {
 /** A fault, while it lasts. */
 export interface Fault extends Span {
   readonly name: string;
-  /** Where its name is written; -1: it concerns everything. */
+  /** Where its name is written. */
   readonly lane: number;
   /** The other end, if it concerns the way between two. */
   readonly other: number | undefined;
@@ -112,8 +112,8 @@ export interface RequestHistory {
   sent: number | undefined;
   answered: { time: number; outcome: Outcome | undefined } | undefined;
   detail: string | undefined;
-  readonly executed: { readonly time: number; readonly outcome: Outcome | undefined }[];
-  readonly lost: { readonly time: number; readonly what: "request" | "reply" }[];
+  executed: { time: number; outcome: Outcome | undefined } | undefined;
+  lost: { time: number; what: "request" | "reply" } | undefined;
 }
 
 /** A request or a reply on its way: a slanted line. */
@@ -124,8 +124,6 @@ export interface Flight {
   readonly to: Point;
   /** `open`: nothing more is known of it. */
   readonly fate: "arrived" | "lost" | "open";
-  /** A second execution of the same request: its line leaves the first one's on the way. */
-  readonly forkOf: Point | undefined;
   /** It took much longer than others. */
   readonly late: boolean;
   readonly outcome: Outcome | undefined;

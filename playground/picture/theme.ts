@@ -59,7 +59,6 @@ ${colours}
 .picture .mark{stroke:var(--paper);stroke-width:1.8;fill:none}
 .picture .dark-mark{stroke:var(--ink);stroke-width:2.2;fill:none}
 .picture .fault{fill:var(--fault-fill);fill-opacity:.75}
-.picture .all{fill-opacity:.4}
 .picture .fault-edge{stroke:var(--fault);stroke-width:1;stroke-dasharray:3 2}
 .picture .fault-text{fill:var(--fault);font-weight:600}
 .picture .hatch{stroke:var(--fault);stroke-width:1.6;stroke-opacity:.55}

@@ -22,12 +22,12 @@ export interface Timeline {
  * | --- | --- | --- |
  * | `called`, `returned` | a client | `operation`, `call`, `key`; `returned`: `outcome`, `name`, `votes`, `fence`, `validity` |
  * | `sent` | a client, to an endpoint | `request`, `operation`, `key`, `call`; the key is by default that of its call |
- * | `executed` | an endpoint, for a client | `request`, `outcome`; again for each further execution |
+ * | `executed` | an endpoint, for a client | `request`, `outcome` |
  * | `answered` | a client, from an endpoint | `request`, `outcome` |
  * | `lost` | between the two | `request`, `what`: the request or the reply |
  * | `stored`, `removed` | an endpoint | `key`, `holder`, `until`, `fence` |
  * | `valid`, `ended` | a client | `key`, `fence`, `until`, `safe`; `valid` again: it was extended |
- * | `fault`, `healed` | a client, an endpoint, both, or neither (everything) | `name` |
+ * | `fault`, `healed` | a client, an endpoint, or both | `name` |
  * | `violated`, `upheld` | a client, an endpoint or neither | `name`: the invariant, or how it was upheld; `detail` |
  *
  * Values are told apart by endpoint, key and holder: a semaphore has several at one key. Before another holder's value

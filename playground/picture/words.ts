@@ -62,7 +62,7 @@ export class Narrator {
   }
 
   lane(lane: number): string {
-    return this.#lanes[lane]?.name ?? "everything";
+    return this.#lanes[lane]?.name ?? "unknown";
   }
 
   bar(bar: Bar): Note {
@@ -111,14 +111,12 @@ export class Narrator {
       lines: lines(
         key !== undefined && `resource: ${key}`,
         sent !== undefined && `sent at ${this.time(sent)}`,
-        ...executed.map(
-          ({ time, outcome }, at) =>
-            `executed${at > 0 ? " again" : ""} at ${this.time(time)}${outcome ? `: ${words[outcome]}` : ""}`,
-        ),
-        ...lost.map(({ time, what }) => `${what} lost at ${this.time(time)}`),
+        executed &&
+          `executed at ${this.time(executed.time)}${executed.outcome ? `: ${words[executed.outcome]}` : ""}`,
+        lost && `${lost.what} lost at ${this.time(lost.time)}`,
         answered &&
           `reply at ${this.time(answered.time)}${answered.outcome ? `: ${words[answered.outcome]}` : ""}`,
-        !answered && lost.length === 0 && "no reply yet",
+        !answered && !lost && "no reply yet",
         detail,
       ),
     };
