@@ -28,7 +28,7 @@ import {
   waitSchema,
 } from "./internal/hold.ts";
 import { agreeing, Place } from "./internal/mailbox-place.ts";
-import { type PostedMessage, PostProtocol } from "./internal/mailbox-protocol.ts";
+import { type Clock, type PostedMessage, PostProtocol } from "./internal/mailbox-protocol.ts";
 import {
   type FailedMessage,
   lostError,
@@ -292,7 +292,7 @@ type CallRules<Value> = Rules<Value> & {
   readonly name: string;
   readonly handler: MailboxHandler<Value>;
   readonly options: PostOptions;
-  readonly clock: { stamp: number };
+  readonly clock: Clock;
 };
 
 /** One call of `post` or `drain`. */
@@ -378,25 +378,15 @@ class MailboxCall<Value> {
       return this.#withoutTurn(protocol, error);
     }
     this.#message?.onStored();
-    const { handler: handle, maxAttempts, onFailed } = this.#rules;
-    const rules = {
-      settings,
-      name,
-      place: this.#place,
-      handle,
-      maxAttempts,
-      onFailed,
-      signal,
-      untilDeadline: () => this.#limit - this.#elapsed(),
-    };
+    const untilDeadline = () => this.#limit - this.#elapsed();
+    const rules = { ...this.#rules, place: this.#place, signal, untilDeadline };
     return { turn: new Turn(rules, lock, protocol, this.#work) };
   }
 
   #withoutTurn({ state, wasQueued }: PostProtocol, error: unknown): Posted {
     if (this.#isHandled || (state === "duplicate" && wasQueued)) return { status: "handled", left: 0 };
     if (state === "full") throw new MailboxFullError(this.#rules.name, this.#rules.maxSize);
-    if (state === "queued") return { status: "queued", left: 0 };
-    if (state === "duplicate") return { status: "duplicate", left: 0 };
+    if (state === "queued" || state === "duplicate") return { status: state, left: 0 };
     // It stood by for as long as it may: its message is with the holder.
     if (wasQueued && isRedlockError(error)) return { status: "queued", left: 0 };
     throw error;

@@ -79,9 +79,9 @@ export interface TurnRules<Value> {
   readonly settings: Settings;
   readonly name: string;
   readonly place: Place;
-  readonly handle: MailboxHandler<Value>;
+  readonly handler: MailboxHandler<Value>;
   readonly maxAttempts: number;
-  readonly onFailed: ((message: FailedMessage<Value>) => Promise<unknown> | unknown) | undefined;
+  readonly onFailed?: ((message: FailedMessage<Value>) => Promise<unknown> | unknown) | undefined;
   /** ms until no message is to be begun any more. Infinity: there is no deadline. */
   readonly untilDeadline: () => number;
   readonly signal: AbortSignal | undefined;
@@ -133,7 +133,6 @@ export class Turn<Value> {
 
   /** Calls the handler once. It reads as many messages as it likes. */
   async #callHandler(): Promise<void> {
-    const { handle } = this.#rules;
     let hasRead = false;
     let isOver = false;
     const read = async (most: number): Promise<readonly Message<Value>[]> => {
@@ -143,7 +142,7 @@ export class Turn<Value> {
     };
     const lock = this.#lock;
     try {
-      await handle(messagesOf(read), {
+      await this.#rules.handler(messagesOf(read), {
         get signal() {
           return lock.signal;
         },
@@ -254,11 +253,9 @@ export class Turn<Value> {
     const { settings, place, name } = this.#rules;
     const { done, failed } = this.#work;
     this.#steps += 1;
-    const { ready, strays } = this.#view;
-    const again = [...ready, ...strays].map(({ id }) => id).filter((id) => done.has(id));
-    const told = [...new Set([...done, ...again])];
+    const told = [...done];
     const failures = this.#failures;
-    const puts = this.#fresh(strays);
+    const puts = this.#fresh(this.#view.strays);
     const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
     const step = { number: this.#steps, closes, done: told, puts, left, failed: failures.length };
     const round = runRound(settings, (call) => {
@@ -273,8 +270,8 @@ export class Turn<Value> {
       this.#protocol.closed = round;
       return;
     }
-    const openAnswers = () => round.answers().filter(({ state }) => state === "open");
     // One that has lost the turn, and one at which something waits, decide the round before the others have answered.
+    const openAnswers = () => round.answers().filter(({ state }) => state === "open");
     if (openAnswers().length < quorumOf(settings.endpoints.length)) await round.done;
     const open = openAnswers();
     if (open.length < quorumOf(settings.endpoints.length)) {
