@@ -191,8 +191,9 @@ function withMailbox(scenario: Scenario, draw: Draw): Scenario {
   const about = { ...scenario, ...plainly, ...link, ...size, handingOff: false, work: ["mailbox"] as const };
   // Messages and steps overtake each other all the time, and nothing else happens.
   if (!draw.chance(0.15)) return about;
-  const badNetwork = { ...goodNetwork, tail: 0.4, tailLength: draw.pick([20, 50, 200]) };
-  return { ...about, processes: 4, calls: 20, ttl: 600, faults: [], badNetwork };
+  const endpoints = { endpoints: 3, dialects: Array(3).fill("redis"), exactReplies: Array(3).fill(true) };
+  const badNetwork = { ...goodNetwork, tail: 0.5, tailLength: draw.pick([20, 50, 200]) };
+  return { ...about, ...endpoints, processes: 4, calls: 20, ttl: 600, faults: [], badNetwork };
 }
 
 /** The same scenario, with one or two synchronizers in place of locks. */
