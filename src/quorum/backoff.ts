@@ -24,15 +24,14 @@ export function jitteredPause(previous: number, min: number, max: number, random
   return Math.min(max, min + random * (high - min));
 }
 
-/** In ms: what holds of 50 ms need, so that a free lock does not stay idle. */
+/** In ms, so that after holds of 50 ms a free lock does not stay idle. */
 const longestAtFirst = 400;
 
 /**
- * A series of pauses in ms. `took`: ms of the last round, because contenders that are far from their endpoints block
- * each other for longer. The longest pause is a tenth of the time waited so far, so that nobody polls often for a job
- * of ten minutes.
- *
+ * Pauses in ms. The longest is a tenth of the time waited so far, so that nobody polls often for a job of ten minutes.
  * `npm run bench -- waiting` shows the effect of these figures.
+ *
+ * @param took ms of the last round: contenders that are far from their endpoints block each other for longer
  */
 export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (took?: number) => number {
   let attempt = 0;
@@ -49,7 +48,7 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (too
     const [least, longest] = [Math.min(maxTimerDelay, min), Math.min(maxTimerDelay, max)];
     const round = Math.min(took, longest);
     const most = Math.max(least, Math.min(longest, Math.max(longestAtFirst, 10 * round, waited / 10)));
-    // Leaves room for jitter.
+    // For jitter.
     const shortest = Math.max(least, Math.min(round, most / 3));
     pause = jitteredPause(Math.max(pause, Math.min(round, most)), shortest, most, runtime.random());
     waited += round + pause;

@@ -4,7 +4,6 @@ import { type Round, type RoundContext, runRound } from "./round.ts";
 import { type Answer, quorumOf } from "./tally.ts";
 
 /**
- * @param subject for the error
  * @param enough how long to wait. Default: for every endpoint
  * @throws QuorumError when fewer than a quorum answered by then
  */

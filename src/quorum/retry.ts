@@ -4,12 +4,9 @@ import { keepAlive, type Runtime, sleep, stopwatch, type WaitUntil } from "../ru
 import { type Backoff, pauses } from "./backoff.ts";
 import { untilUsable } from "./round.ts";
 
-// The one loop that tries again, for locks, runs, arrivals and stored results.
-
 export interface RetrySettings {
   readonly runtime: Runtime;
   readonly backoff: Backoff;
-  /** ms after which no attempt begins. */
   readonly wait: number;
   readonly waitUntil?: WaitUntil | undefined;
 }
@@ -17,7 +14,7 @@ export interface RetrySettings {
 export interface RetryCall {
   /** ms until the deadline. Default: none. */
   readonly limit?: number;
-  /** The call rejects with its reason. Rollbacks go on. */
+  /** Rollbacks go on. */
   readonly signal?: AbortSignal | undefined;
   /** ms since the call. Default: since now. */
   readonly elapsed?: () => number;
@@ -26,18 +23,14 @@ export interface RetryCall {
 export interface Progress {
   /** ms since the call. */
   elapsed(): number;
-  /** ms until the deadline, or until `ms` after the call began. Default: the settings' `wait`. */
+  /** `ms`: after the call began. Default: the settings' `wait`. */
   remaining(ms?: number): number;
-  /** A duration, because only elapsed time counts. Infinity: there is none. */
   untilDeadline(): number;
-  /**
-   * Keeps a rollback alive by `waitUntil`. Without it, the call waits for all rollbacks before its `end`. The next
-   * attempt does not.
-   */
+  /** Without `waitUntil`, the call waits for all rollbacks before its `end`. The next attempt does not. */
   keep(rollback: Promise<unknown>): void;
 }
 
-/** `at-once` goes on after `wait` too, but not after the deadline. */
+/** `at-once`: even after `wait`, but not after the deadline. */
 export type Next = "end" | "pause" | Rest | "at-once";
 
 export interface Rest {
@@ -49,17 +42,17 @@ export interface Rest {
 
 export interface FailedAttempt<Value> {
   readonly next: Next;
-  /** No attempt follows while too many endpoints are unusable. Default: all are usable. */
+  /** Default: all endpoints are usable. */
   readonly votes?: readonly Vote[];
-  /** ms until the obstacle has expired. Default: not known. */
+  /** ms until the obstacle has expired. */
   readonly retryAfter?: number | undefined;
   /** ms. Default 0. See {@link pauses}. */
   readonly took?: number;
   /** Undefined: no attempt follows. */
   report?(retryIn: number | undefined): void;
-  /** Waits for a message, at most `longest` ms. Undefined: nobody publishes one, so the loop pauses for `poll` ms. */
+  /** For `longest` ms at most. Undefined: nobody publishes a message. */
   rest?(poll: number, longest: number): Promise<void> | undefined;
-  /** The call's value, or its error. Called after the rollbacks, when more is known. */
+  /** Called after the rollbacks, when more is known. */
   end(): Value;
 }
 
@@ -70,7 +63,6 @@ export async function retry<Value>(
   attempt: (progress: Progress) => Promise<{ readonly value: Value } | FailedAttempt<Value>>,
 ): Promise<Value> {
   const { runtime, wait, backoff } = settings;
-  // Most calls need neither.
   let nextPause: ReturnType<typeof pauses> | undefined;
   let rollbacks: Set<Promise<unknown>> | undefined;
   const progress: Progress = {
@@ -94,7 +86,6 @@ export async function retry<Value>(
     const remaining = progress.remaining(rest.within);
     const unusable = untilUsable(votes);
     const isInTime = unusable > 0 ? unusable < remaining : remaining > 0 || next === "at-once";
-    // After the deadline no grant would be valid.
     if (next === "end" || !isInTime || progress.untilDeadline() <= 0) {
       failed.report?.(undefined);
       if (rollbacks) await unlessAborted(Promise.allSettled(rollbacks), signal);
@@ -106,7 +97,7 @@ export async function retry<Value>(
       if (unusable > 0) await sleep(runtime, unusable, signal);
       continue;
     }
-    // A coarse clock may not show the last part of a ms pass.
+    // A clock may be coarse.
     const longest = Math.min(Math.max(remaining, 1), retryAfter);
     nextPause ??= pauses(backoff, runtime);
     const pause = rest.pause ?? nextPause(took);

@@ -22,11 +22,10 @@ export type Perform<A extends Answer> = (call: Call, index: number) => Promise<A
 
 export class Call<A extends Answer = Answer> implements Ask {
   readonly endpoint: Endpoint;
-  /** Its first answer or failure, which never changes: an answer after the timeout does not count. */
+  /** Never changes: an answer after the timeout does not count. */
   answer: A | Failure | undefined = undefined;
-  /** Resolves with its real end, even after the timeout. Never rejects. */
+  /** Its real end, even after the timeout. Never rejects. */
   ended!: Promise<A | Failure>;
-  /** Whether the endpoint may execute it. */
   isSent = false;
   readonly #round: Round<A>;
   #outcome: A | Failure | undefined = undefined;
@@ -38,7 +37,6 @@ export class Call<A extends Answer = Answer> implements Ask {
     this.#round = round;
   }
 
-  /** Resolves when `answer` is known. */
   get settled(): Promise<void> {
     this.#settled ??= new Promise((resolve) => {
       if (this.answer) resolve();
@@ -47,7 +45,7 @@ export class Call<A extends Answer = Answer> implements Ask {
     return this.#settled;
   }
 
-  /** It cannot be executed any more: it was answered, or never sent. */
+  /** It was answered, or never sent. */
   get isOver(): boolean {
     const known = this.#outcome ?? this.answer;
     return known !== undefined && (known.outcome !== "error" || !this.isSent);
@@ -70,7 +68,7 @@ export class Call<A extends Answer = Answer> implements Ask {
     }
   }
 
-  /** Sends a further command, in one request with its own if it can. Its outcome does not matter. */
+  /** Its outcome does not matter. */
   tell(command: Command): void {
     this.#request(command).catch(() => undefined);
   }
@@ -86,7 +84,7 @@ export class Call<A extends Answer = Answer> implements Ask {
     return this.#outcome;
   }
 
-  /** @internal The first answer counts. */
+  /** @internal */
   settle(answer: A | Failure): void {
     if (this.answer) return;
     this.answer = answer;
@@ -113,7 +111,6 @@ export class Call<A extends Answer = Answer> implements Ask {
 
   #errorOf(error: unknown): EndpointError {
     if (isEndpointError(error)) return error;
-    // From a user's endpoint, or because a reply made no sense.
     const reason = error instanceof Error ? error.message : String(error);
     return new EndpointError(this.endpoint.name, "malformed", reason, { cause: error });
   }
@@ -122,21 +119,16 @@ export class Call<A extends Answer = Answer> implements Ask {
 export interface RoundContext {
   readonly endpoints: readonly Endpoint[];
   readonly runtime: Runtime;
-  /** ms after which an endpoint without an answer has failed. */
   readonly timeout: number;
-  /** Default: the call waits for late requests, but not for their repetitions. */
+  /** Default: the call waits, but not for repetitions. */
   readonly waitUntil?: WaitUntil | undefined;
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
   readonly onRequest?: ((request: EndedRequest) => void) | undefined;
 }
 
 export interface RoundOptions {
-  /** ms, if less than the context's timeout. */
   readonly timeout?: number;
-  /**
-   * Decides a split round before its timeout, because contenders must not keep their parts from each other until a
-   * silent endpoint times out. Default false.
-   */
+  /** Contenders must not keep their parts from each other until a silent endpoint times out. */
   readonly isHasty?: boolean;
 }
 
@@ -144,11 +136,8 @@ export interface RoundOptions {
 export const leastPatience = 50;
 
 export class Round<A extends Answer = Answer> implements Caller {
-  /** In the order of the endpoints. */
   readonly calls: readonly Call<A>[];
-  /** Never waits for an endpoint whose answer cannot change it. */
   readonly result: Promise<RoundResult>;
-  /** Resolves when every call has its answer or has timed out, or a hasty round is decided. */
   readonly done: Promise<void>;
   /** ms since before the first request was sent. */
   readonly elapsed: () => number;
@@ -184,7 +173,7 @@ export class Round<A extends Answer = Answer> implements Caller {
       this.#cancelTimeout = runtime.timer(0, () => this.#abort());
     });
     this.calls = endpoints.map((endpoint) => new Call(endpoint, this));
-    // After all are constructed, because a call that fails at once looks at all of them.
+    // Now, because a call that fails at once looks at all of them.
     this.calls.forEach((call, index) => {
       call.ended = call.start(perform, index);
     });
@@ -207,8 +196,8 @@ export class Round<A extends Answer = Answer> implements Caller {
   }
 
   /**
-   * For a round that nothing else keeps alive. Once it is decided, slow endpoints have half as long again, and at least
-   * 50 ms in all. Without a decision every endpoint is waited for.
+   * Without `waitUntil`: slow endpoints have half as long again, and at least 50 ms in all. An undecided round waits
+   * for all.
    */
   async mostlyDone(): Promise<void> {
     if ((await this.result) === "unavailable") return this.done;
@@ -225,7 +214,6 @@ export class Round<A extends Answer = Answer> implements Caller {
     });
   }
 
-  /** Without failures. */
   answers(): A[] {
     return this.calls.flatMap(({ answer }) => (answer && answer.outcome !== "error" ? [answer as A] : []));
   }
@@ -237,7 +225,6 @@ export class Round<A extends Answer = Answer> implements Caller {
     const result = tally(this.calls);
     if (result) this.#decide(result);
     else if (this.#isHasty && this.#isSplit()) {
-      // The slowest endpoints have as long again as the others took.
       const patience = Math.max(this.elapsed(), leastPatience);
       this.#cancelHaste = this.context.runtime.timer(patience, () => {
         this.#decide("unavailable");
@@ -256,7 +243,7 @@ export class Round<A extends Answer = Answer> implements Caller {
     return outcomes.includes("granted") && (outcomes.includes("held") || outcomes.includes("lost"));
   }
 
-  /** The endpoints have a turn to report, for example, that a command was never sent. */
+  /** A turn for the endpoints to report, for example, that a command was never sent. */
   #abort(): void {
     const timeout = this.#timeout;
     // A frequent mistake is seconds instead of ms.
@@ -280,12 +267,10 @@ function watchRequest({ name: endpoint }: Endpoint, { runtime, onRequest }: Roun
   let commands = 1;
   let sentAt = runtime.monotonic();
   return {
-    /** See `Endpoint.send`. */
     onSent(count: number) {
       commands = count;
       sentAt = runtime.monotonic();
     },
-    /** Reports nothing if nothing was sent, or another command reports the shared request. */
     end(error?: EndpointError) {
       if (commands === 0 || error?.unsent) return;
       const failure = error && error.kind !== "redis" ? error.kind : undefined;
@@ -302,9 +287,9 @@ export function runRound<A extends Answer>(
   return new Round(context, perform, options);
 }
 
-/** ms for which too many endpoints want no requests. Infinity: too many have a permanent failure. */
+/** In ms. Infinity: too many failures are permanent. */
 export function untilUsable(votes: readonly Vote[]): number {
   const pauses = votes.map(({ cause }) => (cause?.permanent ? Infinity : (cause?.retryAfter ?? 0)));
-  // A quorum can do without the endpoints with the longest pauses.
+  // A quorum needs none of those with the longest pauses.
   return pauses.sort((a, b) => b - a)[votes.length - quorumOf(votes.length)] ?? 0;
 }

@@ -1,25 +1,21 @@
-/** More specific rounds add fields. */
 export interface Answer {
   readonly outcome: "granted" | "held" | "lost";
 }
 
-/** `refused`: no quorum is possible. `unavailable`: endpoints failed, so neither can be shown. */
+/** `refused`: no quorum is possible. `unavailable`: neither can be shown. */
 export type RoundResult = "granted" | "refused" | "unavailable";
 
-/** The smallest number of endpoints of which any two sets share one: ⌊n/2⌋ + 1. */
+/** Any two quorums share an endpoint: ⌊n/2⌋ + 1. */
 export function quorumOf(count: number): number {
   return (count >> 1) + 1;
 }
 
-/** Whether so many refusals leave no quorum: n − q + 1. */
+/** No quorum is left: n − q + 1. */
 export function isVeto(against: number, count: number): boolean {
   return against > count - quorumOf(count);
 }
 
-/**
- * Undefined while the result is open. A failure counts only once contention and outage can be told apart. The last
- * answer always decides.
- */
+/** A failure counts only once contention and outage can be told apart. The last answer always decides. */
 export function tally(
   calls: readonly { readonly answer: { readonly outcome: Answer["outcome"] | "error" } | undefined }[],
 ): RoundResult | undefined {

@@ -3,23 +3,18 @@ import { keepAlive, settledWithin, sleep } from "../runtime/runtime.ts";
 import { type Call, type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
 
-/** Takes back exactly the writes that the claim may have made at one endpoint. */
 export type Release = (call: Call, claim: Call) => Promise<Answer>;
 
 /**
- * Undoes claims, one for each endpoint. HTTP keeps no order, so a claim without an answer may be executed after its
- * undo: the undo first waits up to a quarter of the timeout for the claim to settle. It releases the claim once more in
- * these cases:
- *
- * - The claim is granted after the release. Or it fails after it, with neither an answer nor a timeout before.
- * - The release of a granted claim has failed.
- *
- * A release for which there was no room is sent as soon as there is.
+ * Undoes claims, one for each endpoint. HTTP keeps no order, so a claim may be executed after its undo. The undo waits
+ * for a quarter of the timeout until the claim settles, and releases it once more if the claim is granted later, or
+ * fails later without a timeout, or if the release of a granted claim fails. If there is no room for a release, it is
+ * sent as soon as there is.
  */
 export function undo(context: RoundContext, claims: readonly Call[], release: Release): Round {
   const takeBack = (call: Call, claim: Call): Promise<Answer> => {
     const released = release(call, claim);
-    // If granted claims are left behind, contenders keep each other out.
+    // Claims that are left behind would keep contenders out.
     if (claim.isOver) released.catch(() => keepAlive(context, sendAgain(context, claim, release)));
     else keepAlive(context, repeatIfLate(context, claim, { released, release }));
     return released;
@@ -32,7 +27,7 @@ export function undo(context: RoundContext, claims: readonly Call[], release: Re
   });
 }
 
-/** The failures of the claims have been reported, so those of the undo are no news. */
+/** The failures have been reported with the claims. */
 export function undoQuietly(context: RoundContext, claims: readonly Call[], release: Release): Round {
   return undo({ ...context, onFailure: undefined }, claims, release);
 }
@@ -53,7 +48,6 @@ async function repeatIfLate(
     (reason) => reason,
   );
   const late = await claim.ended;
-  // The claim may have been executed after its undo.
   const isLate = late.outcome === "granted" || (late.outcome === "error" && claim.isSent && !before);
   if (isLate || isDropped(error)) await sendAgain(context, claim, release);
 }
@@ -67,12 +61,12 @@ async function sendAgain(context: RoundContext, claim: Call, release: Release): 
     await round.done;
     const { answer } = round.calls[0]!;
     if (answer?.outcome !== "error" || !isDropped(answer.cause)) return;
-    // A user's endpoint may say that at once.
+    // A user's endpoint may fail at once.
     await sleep(runtime, Math.max(0, timeout - round.elapsed()));
   }
 }
 
-/** After another failure, a release would fail again at once. */
+/** Any other failure would happen again. */
 function isDropped(error: unknown): boolean {
   return isEndpointError(error) && error.unsent && error.kind === "timeout";
 }

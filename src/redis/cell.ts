@@ -4,21 +4,20 @@ import type { EndpointError } from "../errors/errors.ts";
 import { cellScript } from "./cell.lua.ts";
 import { foreignData, runScript, unexpectedReply } from "./script.ts";
 
-// A cell on one endpoint: values with a ttl, at one key or at several together. Locks and idempotent runs claim, keep
-// and end cells. Each operation is one command that may be executed twice, except that a claim takes two if the
-// endpoint has refused a native delete. A cell with one key and no tombstone uses native commands if the endpoint has
-// them.
+// A cell on one endpoint: values with a ttl, at one key or at several together. Each operation is one command that may
+// be executed twice, but a claim takes two if the endpoint has refused a native delete. A cell with one key and no
+// tombstone uses native commands if the endpoint has them.
 
 export interface Cell {
-  /** Several are claimed together or not at all. */
+  /** Claimed together or not at all. */
   readonly keys: readonly string[];
-  /** Unique, at each key. It begins with a letter, so that no client in between parses it as JSON or a number. */
+  /** Unique. It begins with a letter, so that no client in between parses it as JSON or a number. */
   readonly value: string;
   /** For each key, if they differ: a run has a record and locks. */
   readonly values?: readonly string[];
-  /** Remembers that the claim has ended, so that late requests for it are refused. */
+  /** Late requests for the claim are refused. */
   readonly tombstone?: string | undefined;
-  /** A claim draws its fence from them, and an extension raises them. They need a tombstone. */
+  /** A claim draws its fence from them. They need a tombstone. */
   readonly counters?: Counters | undefined;
 }
 
@@ -37,7 +36,7 @@ export interface CellAnswer {
   readonly retryAfter?: number | undefined;
   /** The value in the way, if the endpoint returned it. */
   readonly other?: string | undefined;
-  /** The first key in the way, unless that is the first of all. */
+  /** Unless the first key is in the way. */
   readonly blockedBy?: number | undefined;
 }
 
@@ -46,7 +45,7 @@ export const tombstoneRetention = 60_000;
 
 const granted: CellAnswer = { outcome: "granted" };
 
-/** False: the endpoint has refused to delete as a release does. No entry: not known. */
+/** False: the endpoint has refused to delete. No entry: not known. */
 export const canDelete: WeakMap<Endpoint, boolean> = new WeakMap();
 
 /** The script also grants a cell that has these values already. */
@@ -58,29 +57,28 @@ export function claim(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
   return isReleasable ? set() : proveRelease(ask, cell).then(set);
 }
 
-/** Always returns the value in the way. Unlike {@link claim}, its own value grants it. */
+/** Returns the value in the way. Its own value grants it. */
 export async function claimOrRead(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
-  // NX with GET needs Redis 7.0. Servers that compare natively are later.
+  // NX with GET needs Redis 7.0, which is earlier than native comparison.
   if (!isPlain(ask, cell) || !compares(ask)) return claimByScript(ask, cell, ttl);
   if (!hasRelease(ask)) await proveRelease(ask, cell);
   const own = firstValueOf(cell);
   const other = await ask.send(["SET", cell.keys[0]!, own, "NX", "GET", "PX", ttl]);
   if (other !== null && typeof other !== "string") throw unexpectedReply();
-  // Its own value is from an earlier execution whose reply was lost.
+  // From an earlier execution whose reply was lost.
   return other === null || other === own ? granted : { outcome: "held", other };
 }
 
-/** Before a claim at an endpoint that has refused to delete: deletes a missing key. */
+/** Deletes a missing key, at an endpoint that has refused to delete. */
 async function proveRelease(ask: Ask, cell: Cell): Promise<void> {
   await end(ask, cell);
   canDelete.set(ask.endpoint, true);
 }
 
-/** Also deletes if the endpoint has not shown yet that it can: see `prove` in cell.lua. */
+/** Also deletes if the endpoint has not shown that it can: see `prove` in cell.lua. */
 async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAnswer> {
   const words = valuesOf(cell).flatMap((value) => ["", value]);
   if (hasRelease(ask)) return operate(ask, cell, { operation: "claim", ttl, words });
-  // Names a key that nobody ever writes.
   const { tombstone = `${cell.keys[0]}:${cell.value}` } = cell;
   const answer = await operate(ask, { ...cell, tombstone }, { operation: "prove", ttl, words });
   canDelete.set(ask.endpoint, true);
@@ -88,7 +86,7 @@ async function claimByScript(ask: Ask, cell: Cell, ttl: number): Promise<CellAns
 }
 
 /**
- * Gives the cell a new ttl, and raises its counters. Never creates it. ttl 0 writes no value.
+ * Never creates the cell. ttl 0 writes no value.
  *
  * @param next the value to write at each key. Default: the present value
  */
@@ -102,7 +100,7 @@ export function keep(ask: Ask, cell: Cell, ttl: number, next?: string): Promise<
 }
 
 /**
- * Deletes the claim's values, and leaves the tombstone.
+ * Leaves the tombstone.
  *
  * @param next replaces the first values. Default: all are deleted
  */
@@ -120,7 +118,7 @@ export function end(
   return notingRefusal(ask, operate(ask, cell, { operation: "end", ttl: next?.ttl ?? 0, words }));
 }
 
-/** An endpoint that refuses a release's command gets no claim until it has shown the contrary. */
+/** Nothing is claimed at an endpoint that refuses to release. */
 function notingRefusal(ask: Ask, ending: Promise<CellAnswer>): Promise<CellAnswer> {
   return ending.catch((error: unknown) => {
     if ((error as Partial<EndpointError>).permanent) canDelete.set(ask.endpoint, false);
@@ -145,7 +143,7 @@ async function operate(ask: Ask, cell: Cell, { operation, ttl, words }: Change):
   if (reply[0] !== value) return refusal(ask, operation, reply, keys.length);
   if (operation === "end") return endAnswer(reply[1], keys.length);
   if (!counters) return granted;
-  // Not quoted, because a client in between may have put it there.
+  // The found value is not quoted, because a client in between may have written it.
   const fence = readCounter(reply[1]);
   if (!fence) throw new Error(foreignData(counters.keys));
   return { outcome: "granted", fence };
@@ -158,7 +156,7 @@ function endAnswer(hits: unknown, count: number): CellAnswer {
   return miss < 0 ? granted : { outcome: "lost", ...atKey(miss) };
 }
 
-/** A reply of another form is the endpoint's fault, and does not mean that someone holds it. */
+/** A faulty endpoint must not look as if someone held it. */
 function refusal(
   ask: Ask,
   operation: Change["operation"],
@@ -179,7 +177,6 @@ function atKey(index: number): Pick<CellAnswer, "blockedBy"> {
 }
 
 export function isSnapshot({ endpoint }: Ask, value: unknown, remaining: unknown): boolean {
-  // A client in between may have parsed the value.
   return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.exactReplies);
 }
 
@@ -218,10 +215,7 @@ function compares({ endpoint }: Ask): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 
-/**
- * A lock that can never be released must not be acquired. An endpoint that compares is trusted until it refuses. Any
- * other must show that it deletes.
- */
+/** A lock that can never be released must not be acquired. An endpoint that compares is trusted until it refuses. */
 function hasRelease(ask: Ask): boolean {
   return canDelete.get(ask.endpoint) ?? compares(ask);
 }

@@ -1,8 +1,6 @@
 /**
- * All keys of a resource share a hash tag, so that Redis Cluster keeps them in one slot. A resource with a `{tag}` of
- * its own keeps it. No two resources, kinds or prefixes share a key, because prefix and kind contain no brace.
- * `StoredKey` in `inspect/stored-key.ts` reads keys, whose kinds must be lower-case letters and hyphens, or `slot:0`,
- * `slot:1`, ….
+ * All keys of a resource share a hash tag, so that Redis Cluster keeps them in one slot. No two resources, kinds or
+ * prefixes share a key, because prefix and kind contain no brace. See `StoredKey` in `inspect/stored-key.ts`.
  */
 export function keyOf(prefix: string, kind: string, resource: string): string {
   // Redis Cluster looks at the first brace only, and ignores an empty tag.

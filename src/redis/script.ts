@@ -5,7 +5,7 @@ import { EndpointError, isEndpointError } from "../errors/errors.ts";
 /** `node tools/lua.mjs` makes one of each `.lua` file. */
 export interface Script {
   readonly source: string;
-  /** SHA-1 of the sent text: `upstash` with the flag, `redis` without. */
+  /** Of the text with the flag, or without. */
   readonly sha: { readonly redis: string; readonly upstash: string };
 }
 
@@ -20,13 +20,9 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
   return dialect === "upstash" ? sha.upstash : sha.redis;
 }
 
-/** The scripts whose text was sent. */
 const known = new WeakMap<Endpoint, Set<Script>>();
 
-/**
- * Sends a script's text once, and its hash from then on, even while the text is on the way. A server that does not know
- * the hash gets the text.
- */
+/** Sends the text once, and the hash from then on. A server that does not know the hash gets the text. */
 export async function runScript(
   ask: Ask,
   script: Script,
@@ -43,7 +39,7 @@ export async function runScript(
     try {
       return await send(["EVALSHA", shaOf(script, endpoint.dialect), ...rest]);
     } catch (error) {
-      // After NOSCRIPT alone, sending again is safe: nothing was executed.
+      // After this failure alone, sending again is safe.
       if (!(error as Error).message.includes("NOSCRIPT")) throw error;
     }
   }
