@@ -13,12 +13,7 @@ import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 import type { Decision, Protocol } from "./protocol.ts";
 import type { WakeUpListener } from "./wake-up.ts";
 
-/**
- * Runs rounds until one acquires the lock or the waiting is over.
- *
- * @throws LockHeldError | QuorumError the error of the last round, or of the protocol
- * @throws the signal's reason
- */
+/** @throws LockHeldError | QuorumError the error of the last round, or of the protocol */
 export function acquire(
   settings: Settings,
   resources: readonly string[],
@@ -41,7 +36,6 @@ interface Claimed extends Grant {
   readonly round: Round<CellAnswer>;
   /** Undefined: the caller's signal has aborted it. */
   readonly result: RoundResult | undefined;
-  /** The round, or its confirmation. */
   last: Decision;
   next: Next;
   lock?: Lock;
@@ -55,7 +49,6 @@ class Acquisition {
   readonly #protocol: Protocol;
   readonly #elapsed: () => number;
   #rounds = 0;
-  /** Whether some endpoint granted each round so far. */
   #isAlwaysSplit = true;
   #listener: WakeUpListener | undefined;
   /** Replaced by the finding of each round, which says more. */
@@ -103,7 +96,6 @@ class Acquisition {
   async #attempt(progress: Progress): Promise<{ readonly value: Lock } | FailedAttempt<Lock>> {
     const { signal } = this.#options;
     const { turns, runtime, timeout } = this.#settings;
-    // If less remains than the timeout of its requests, it waits for that.
     const ms = Math.min(Math.max(progress.remaining(), timeout), progress.untilDeadline());
     const claimed = await turns.claim({ runtime, timeout, ms, signal }, () => this.#claim(progress));
     if (!claimed) return { next: "end", end: this.#endWithoutTurn };
@@ -113,7 +105,6 @@ class Acquisition {
       this.#settings.ownHolds.add(claimed.cell.keys, claimed.lock);
       return { value: claimed.lock };
     }
-    // After an abort the conclusion goes on, and the undo waits for it.
     progress.keep(concluding.then(() => this.#undo(claimed)));
     if (signal?.aborted) throw signal.reason;
     const failed = this.#failed(claimed);
@@ -131,8 +122,7 @@ class Acquisition {
     const cell = this.#protocol.cell(randomToken(runtime));
     const limit = progress.untilDeadline();
     const ttl = ttlWithin(settings.ttl, limit);
-    // The last round waits out its timeout, even if the deadline is near, so that it can tell contention from an
-    // outage.
+    // The last round waits out its timeout, so that it can tell contention from an outage.
     const isHasty = progress.remaining() > timeout;
     const claim = (call: Call) => {
       const answer = this.#protocol.claim(call, cell, ttl);
@@ -144,7 +134,6 @@ class Acquisition {
     return { protocol: this.#protocol, cell, round, ttl, limit, result, last: round, next: "pause" };
   }
 
-  /** Never rejects. */
   async #conclude(claimed: Claimed): Promise<void> {
     const { protocol, cell, round, ttl, result } = claimed;
     try {
@@ -163,7 +152,7 @@ class Acquisition {
     }
   }
 
-  /** The confirmation needs no undo, because it has left nothing but counters. */
+  /** The confirmation has left nothing but counters. */
   #undo({ protocol, cell, round, result }: Claimed): Promise<void> {
     // The undo of a refused round frees no quorum. If it published a message, waiters would wake each other forever.
     const isAnnounced = result !== "refused";
@@ -185,7 +174,6 @@ class Acquisition {
         if (result !== "refused" || !onEvent) return;
         emit(onEvent, { type: "contended", ...this.#facts(), retryIn, holder: holderOf(round.calls) });
       },
-      // Messages cannot shorten a pause that the protocol has chosen.
       rest: (poll, longest) => this.#rest(round, poll, next === "pause" ? longest : poll),
       end: () => {
         throw claimed.error ?? this.#errorOf(claimed);
@@ -193,7 +181,7 @@ class Acquisition {
     };
   }
 
-  /** Waits for the message of a release. Undefined: no holder publishes one, so the loop pauses. */
+  /** Undefined: no holder publishes its release, so the loop pauses. */
   #rest(round: Round<CellAnswer>, poll: number, longest: number): Promise<void> | undefined {
     const { signal } = this.#options;
     const outcomes = round.calls.map(({ answer }) => answer?.outcome);

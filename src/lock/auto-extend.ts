@@ -4,12 +4,10 @@ import type { Validity } from "./validity.ts";
 
 export interface AutoExtension {
   readonly runtime: Runtime;
-  /** It changes when the holder extends by hand. */
   ttl(): number;
   /** ms since the hold began. */
   held(): number;
   readonly maxHold: number;
-  /** ms from the beginning of the hold to the deadline, or Infinity. */
   readonly limit: number;
   /** Rejects with `NO_QUORUM` if it may be tried again. */
   extend(ttl: number): Promise<unknown>;
@@ -21,10 +19,7 @@ const together = 1 / 64;
 /** Of a validity, after a failure. */
 const shortestPause = 1 / 16;
 
-/**
- * Extends at about half of the ttl, until the lock is released, lost or held for as long as `maxHold` and its limit
- * allow. After a failure the next try comes at half of the validity that remains.
- */
+/** After a failure the next try comes at half of the validity that remains. */
 export async function autoExtend(validity: Validity, extension: AutoExtension): Promise<void> {
   const { runtime, ttl, held, maxHold, limit, extend } = extension;
   const endsBy = maxHold < limit ? `maxHold ${maxHold} ms${secondsHint(maxHold)}` : "deadline";
@@ -32,9 +27,8 @@ export async function autoExtend(validity: Validity, extension: AutoExtension): 
   let hasFailed = false;
   let isLast = false;
   let usual = ttl();
-  // The deadline may have cut its ttl.
   while (validity.endsBy === undefined) {
-    // If the last extension, which is cut, fails, the pauses stay as long as usual.
+    // If the last extension fails, the pauses stay as long as usual.
     if (!isLast) usual = ttl();
     const whole = validity.budgetOf(usual);
     const remaining = validity.remaining();
@@ -57,12 +51,10 @@ export async function autoExtend(validity: Validity, extension: AutoExtension): 
   }
 }
 
-/** ms until the last multiple of `grid` within `ms`. */
 function untilShared(runtime: Runtime, ms: number, grid: number): number {
   return ms - ((runtime.monotonic() + ms) % grid);
 }
 
-/** False: the validity has changed. */
 function rest(validity: Validity, runtime: Runtime, ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = runtime.timer(ms, () => resolve(true));

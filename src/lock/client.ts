@@ -2,13 +2,11 @@ import { checkThis, wrongType } from "../check/check.ts";
 import { type AcquireOptions, type LockOptions, resolveSettings, type Settings } from "./options.ts";
 
 export interface ClientState {
-  /** Checked. */
   readonly settings: Settings;
-  /** As they were given. */
   readonly options: LockOptions;
 }
 
-/** A {@link Redlock}. Nothing else will do, because functions need its internal parts. */
+/** A {@link Redlock}: nothing else has the internal parts. */
 export interface LockClient {
   /** See {@link Redlock}. */
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
@@ -23,10 +21,7 @@ export function setClientState(redlock: LockClient, value: ClientState): void {
   Object.defineProperty(redlock, stateKey, { value });
 }
 
-/**
- * @param call how it is called, if it is the `this` of a method
- * @throws TypeError when it is not a client
- */
+/** @throws TypeError when it is not a client */
 export function clientStateOf(redlock: LockClient, call?: string): ClientState {
   if (call) checkThis(redlock, call);
   return stateIn(redlock) ?? throwNoClient(redlock);
@@ -44,11 +39,8 @@ function throwNoClient(redlock: unknown, example = ""): never {
 const kinds: Readonly<Record<string, string>> = { name: "string", key: "string", options: "object" };
 
 /**
- * Checks arguments from left to right: if you leave one out, all after it are in wrong places, and the error names the
- * first. Options have checks of their own.
- *
- * @param given the arguments by their names, `redlock` for the client
- * @throws TypeError
+ * From left to right: if you leave one out, all after it are in wrong places, and the error names the first. Options
+ * have checks of their own.
  */
 export function checkCall(call: string, given: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(given)) {
@@ -64,7 +56,6 @@ export function checkCall(call: string, given: Readonly<Record<string, unknown>>
   }
 }
 
-/** The client's defaults, then further layers, each checked. */
 export function settingsOf(redlock: LockClient, ...layers: LockOptions[]): Settings {
   const { settings, options } = clientStateOf(redlock);
   return resolveSettings(settings, options, ...layers);

@@ -4,10 +4,9 @@ import { isVeto, quorumOf } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { parseHolder } from "./note.ts";
 
-/** They only serve a message. */
 const mostHolds = 1_000;
 
-/** The locks that a client holds, so that an error can say that the client is in its own way. */
+/** For an error that says that the client is in its own way. */
 export class OwnHolds {
   /** By key, the oldest first. */
   readonly #holds = new Map<string, { remaining(): number }>();
@@ -18,7 +17,7 @@ export class OwnHolds {
       this.#holds.delete(key);
     }
     for (const key of keys) {
-      // Deleted first, because a known key would keep its place, and ended locks behind it would stay.
+      // First, because a known key would keep its place.
       this.#holds.delete(key);
       this.#holds.set(key, hold);
     }
@@ -31,7 +30,7 @@ export class OwnHolds {
 
 type Calls = readonly Pick<Call<CellAnswer>, "answer">[];
 
-/** ms until a quorum may be free. Undefined: too few endpoints say. */
+/** Undefined: too few endpoints say. */
 export function timeUntilFree(calls: Calls): number | undefined {
   const held = calls.flatMap(({ answer }) => (answer?.outcome === "held" ? [answer.retryAfter ?? 0] : []));
   const missing = quorumOf(calls.length) - (calls.length - held.length);
@@ -46,7 +45,6 @@ export function holderOf(calls: Calls): LockHolder | undefined {
   return { note: parseHolder(value).note, expiresIn: timeUntilFree(calls) };
 }
 
-/** The value that is in the way at so many endpoints that no other can have a quorum. */
 function valueSeen(calls: Calls): string | undefined {
   const shown = calls.flatMap(({ answer }) => (answer?.outcome === "held" ? (answer.other ?? []) : []));
   return shown.find((one) => isVeto(shown.filter((other) => other === one).length, calls.length));

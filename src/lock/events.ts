@@ -12,10 +12,7 @@ export interface CallEvent extends LockEvent {
 }
 
 export type HoldEnd =
-  /**
-   * `freed`: as `release` returns. `elapsed`: ms since the request. If a vote's cause in `error` is `permanent`, no
-   * release will work at that endpoint until somebody changes something.
-   */
+  /** `freed`: as `release` returns. `elapsed`: ms since the request. */
   | {
       readonly type: "released";
       readonly elapsed: number;
@@ -30,8 +27,7 @@ export type HoldEnd =
  * An event of a lock or an endpoint. None contains a token or another secret.
  *
  * Each `acquire` or `resume` ends with `acquired` or `notAcquired`, and each hold with `released`, `lost` or
- * `detached`, unless the process ends before. The hook adds a timer that notices the end of the validity, and keeps no
- * process alive.
+ * `detached`, unless the process ends before.
  */
 export type RedlockEvent =
   | (CallEvent & {
@@ -50,7 +46,7 @@ export type RedlockEvent =
   | (LockEvent & { readonly type: "limitMismatch"; readonly limit: number; readonly inUse: number })
   /** `status`: as `post` returns. */
   | (LockEvent & { readonly type: "posted"; readonly id: string; readonly status: string })
-  /** A mailbox's handler has failed at a message, for the nth time. */
+  /** A mailbox's handler has failed at a message. */
   | (LockEvent & {
       readonly type: "messageFailed";
       readonly id: string;
@@ -64,10 +60,7 @@ export type RedlockEvent =
   /** Because of an outage and `failOpen`, the routine of `using` runs without a lock. */
   | (LockEvent & { readonly type: "unguarded"; readonly error: QuorumError })
   | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError }
-  /**
-   * An HTTP request has ended, for any number of calls that share it, perhaps after them. Over an SDK's client or a
-   * socket: a command. Streams of `wakeUp` are not reported.
-   */
+  /** An HTTP request has ended, for all calls that share it. Over an SDK's client or a socket: a command. */
   | (EndedRequest & { readonly type: "request" });
 
 /** Receives events. Its errors and rejections are ignored. */
@@ -78,6 +71,6 @@ export function emit<Event>(hook: EventHook<Event> | undefined, event: Event): v
     const returned: unknown = hook?.(event);
     if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
-    // The lock does not depend on the user's hook.
+    // A hook's errors are ignored.
   }
 }

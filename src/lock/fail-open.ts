@@ -3,8 +3,8 @@ import { isVeto } from "../quorum/tally.ts";
 import { emit } from "./events.ts";
 
 /**
- * Whether so many endpoints failed that no quorum could answer. Contention or a client with too much to send is no
- * outage: work without a lock could run beside a healthy lock's holder.
+ * So many endpoints failed that no quorum could answer. Contention is no outage, because work without a lock would run
+ * beside the holder.
  */
 export function isOutage(error: unknown): error is QuorumError {
   if (!isRedlockError(error) || error.code !== "NO_QUORUM") return false;
@@ -12,7 +12,6 @@ export function isOutage(error: unknown): error is QuorumError {
   return isVeto(votes.filter(({ outcome }) => outcome === "error").length, votes.length);
 }
 
-/** By an event, or else on the console. */
 export function reportUnguarded<Event extends { readonly type: "unguarded"; readonly error: unknown }>(
   onEvent: ((event: Event) => void) | undefined,
   event: Event,

@@ -13,44 +13,39 @@ const retention = 86_400_000;
 /** Of a clock: the year 144683, half way to 2^53. */
 const latestTime = 2 ** 52;
 
-/**
- * A fence is a time if possible, so that a counter that was lost, for example after its retention, is not drawn again.
- *
- * @throws RangeError when the clock shows no time
- */
+/** A fence is a time if possible, so that a counter that was lost is not drawn again. */
 function leastFence(runtime: Pick<Runtime, "now">): number {
   const least = Math.floor(runtime.now());
-  // Counters would follow a clock up to the largest integer, after which nobody could draw a fence.
+  // Counters would follow the clock to the largest integer.
   if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}`);
   return least;
 }
 
 export interface Fence {
-  /** The lowest one that may be drawn, until {@link confirm} has taken the highest drawn one. */
+  /** Until {@link confirm}, the lowest that may be drawn. */
   readonly value: number;
   begin(): void;
-  /** For a hold of this ttl. */
   counted(cell: Cell, ttl: number): Cell;
   /**
-   * Takes the highest fence of a granted round. If no quorum has it, raises the counters, because a later holder meets
-   * at least one endpoint of a quorum and must not find a lower counter there.
+   * Takes the highest fence of a granted round. If no quorum has it, raises the counters, because a later holder must
+   * not find a lower counter at its quorum.
    *
-   * @returns the second round, without whose grant there is no fence. Undefined: a quorum has it
+   * @returns the second round, which must be granted. Undefined: a quorum has the fence
    */
   confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Round | undefined;
   /** Renews the counters too if the hold may outlast them. */
   extend(call: Ask, cell: Cell, ttl: number): Promise<CellAnswer>;
 }
 
-/** @param given the fence of a lock that another process has handed over. Default: each round draws one */
+/** @param given of a lock that another process has handed over */
 export function fenceOf(settings: Settings, resources: readonly string[], given?: number): Fence {
   const { prefix, runtime, endpoints } = settings;
   const keys = resources.map((resource) => keyOf(prefix, "fence", resource));
   let value = given ?? 0;
-  /** ms since before the round that wrote the counters. */
+  /** ms since the counters were written. */
   let sinceBegin = stopwatch(runtime);
   const counted = (cell: Cell, ttl: number): Cell => {
-    // At least twice the retention, so that most extensions need not renew the counters.
+    // So that most extensions need not renew the counters.
     const kept = retention + Math.max(retention, ttl);
     return { ...cell, counters: { keys, least: value, retention: kept } };
   };
@@ -59,7 +54,7 @@ export function fenceOf(settings: Settings, resources: readonly string[], given?
       return value;
     },
     begin() {
-      // In each round, because a counter that is lost while a call waits must not bring back an earlier time.
+      // A counter that is lost while a call waits must not bring back an earlier time.
       value = given ?? leastFence(runtime);
       sinceBegin = stopwatch(runtime);
     },
@@ -71,8 +66,8 @@ export function fenceOf(settings: Settings, resources: readonly string[], given?
       if (drawn.filter((one) => one === highest).length >= quorumOf(endpoints.length)) return undefined;
       const raise = async (call: Ask): Promise<CellAnswer> => {
         const answer = await keep(call, counted(cell, ttl), 0);
-        // A larger counter was drawn for another holder. If it counted, two that both hold the lock, because a clock
-        // was set, could share one fence.
+        // A larger counter was drawn for another holder. If it counted, two holders at once, because a clock was set,
+        // could share one fence.
         return answer.fence === highest ? answer : { outcome: "lost" };
       };
       return runRound(settings, raise, { timeout: ttl });

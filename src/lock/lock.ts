@@ -19,13 +19,11 @@ export interface FencedLock extends Lock {
   readonly fence: number;
 }
 
-/** The first state of a {@link Lock}. */
 export interface Grant {
   readonly protocol: Protocol;
   readonly cell: Cell;
   readonly round: Round;
   readonly ttl: number;
-  /** ms from the beginning of the round to the deadline, or Infinity. */
   readonly limit: number;
 }
 
@@ -45,21 +43,17 @@ export class Lock {
   readonly #protocol: Protocol;
   readonly #cell: Cell;
   readonly #validity: Validity;
-  /** For each endpoint, the claim that its value may come from, for the release to undo. */
+  /** For the release: for each endpoint, the claim that its value may come from. */
   readonly #claims: Call[];
-  /**
-   * By endpoint and ttl, the number of extensions that may still be executed. A late answer takes its extension out.
-   */
+  /** By endpoint and ttl, how many extensions may still be executed. */
   readonly #unanswered = new Map<Endpoint, Map<number, number>>();
   readonly #held: () => number;
-  /** ms from the beginning of the hold to the deadline. */
   #limit: number;
   #hasEnded = false;
   #ttl: number;
-  /** The last extension in flight, after those before it. It never rejects. */
+  /** It never rejects. */
   #extension: Promise<unknown> | undefined;
   #releasing: Promise<boolean | undefined> | undefined;
-  /** `release` has nothing to do any more. */
   #isDone = false;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
@@ -85,7 +79,7 @@ export class Lock {
     if (limit < settings.ttl) this.#validity.endsBy = "deadline";
   }
 
-  /** The random value that identifies the holder in Redis. A secret: do not log it. */
+  /** Identifies the holder in Redis. A secret: do not log it. */
   get token(): string {
     return parseHolder(this.#cell.value).nonce;
   }
@@ -112,14 +106,12 @@ export class Lock {
   }
 
   /**
-   * Extends the lock on a quorum, and restores it on endpoints that have lost it, for example by a restart. It never
-   * creates a lock that is gone.
+   * Extends the lock on a quorum, and restores it on endpoints that have lost it. It never creates a lock that is gone.
    *
-   * @param ttl what to request from now on, in ms, an integer of at least 10. Default: the lock's ttl
+   * @param ttl to request from now on, in ms, an integer of at least 10. Default: the lock's ttl
    * @returns the new validity in ms
    * @throws LockLostError when it is gone, or released meanwhile
-   * @throws QuorumError when too few endpoints answered. You can try again while validity remains, but a shorter ttl
-   * counts at once
+   * @throws QuorumError when too few endpoints answered. You can try again while validity remains
    */
   async extend(ttl: number = this.#ttl): Promise<number> {
     checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
@@ -131,10 +123,8 @@ export class Lock {
 
   /**
    * Releases the lock on every endpoint. Waits for a quorum, and without `waitUntil` for the others half as long again
-   * (at least 50 ms in all).
-   *
-   * It never rejects, because in a `finally` an error would replace the result of your work. The event `released` has
-   * it.
+   * (at least 50 ms in all). It never rejects, because an error in a `finally` would replace the result of your work.
+   * The event `released` has it.
    *
    * @returns true: released on a quorum. False: it was already gone. Undefined: too few endpoints answered, so the ttl
    * frees it unless you try again
@@ -168,7 +158,7 @@ export class Lock {
     await this.release();
   }
 
-  /** @internal Begins to report its end and to extend it. */
+  /** @internal */
   activate(): void {
     const settings = this.#settings;
     if (settings.onEvent) this.#validity.watch();
@@ -182,14 +172,14 @@ export class Lock {
     void autoExtend(this.#validity, { runtime, ttl, held: this.#held, maxHold, limit: this.#limit, extend });
   }
 
-  /** @internal Holds it for its whole ttl, beyond the deadline of its call. */
+  /** @internal */
   async outliveDeadline(): Promise<void> {
     if (this.#limit === Infinity) return;
     this.#limit = Infinity;
     await this.extend();
   }
 
-  /** @internal Ends this handle, and leaves the lock to its ttl. Resolves when its requests are over. Never rejects. */
+  /** @internal Leaves the lock to its ttl. Resolves when its requests are over. Never rejects. */
   async abandon(
     end: HoldEnd = { type: "detached" },
   ): Promise<{ readonly settings: Settings; readonly cell: Cell }> {
@@ -216,14 +206,14 @@ export class Lock {
     if (ttl < given) validity.endsBy = "deadline";
     if (this.#protocol.isRestorable) {
       round.calls.forEach((call, index) => {
-        // A claim that was in flight when the extension was sent may have arrived since.
+        // The claim may have arrived since.
         if (settled[index]) this.#restore(call, index, claims[index]!);
       });
     }
     if (!this.#hasEnded) {
       emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed() });
     }
-    // It may have been released while the extension was under way.
+    // Meanwhile.
     if (validity.released) throw validity.lose("it was released");
     return this.remaining();
   }
@@ -256,7 +246,7 @@ export class Lock {
       throw new EndpointError(endpoint.name, "timeout", "an earlier, shorter extension is unanswered");
     }
     unanswered.set(ttl, (unanswered.get(ttl) ?? 0) + 1);
-    // If it fails, it stays in the map, because nobody learns whether it is executed.
+    // If it fails, it stays, because nobody learns whether it is executed.
     const answer = await this.#protocol.extend(call, this.#cell, ttl);
     const left = unanswered.get(ttl)! - 1;
     if (left > 0) unanswered.set(ttl, left);
@@ -264,7 +254,7 @@ export class Lock {
     return answer;
   }
 
-  /** Claims it once more at an endpoint that has lost it. A quorum has just shown that nobody else can have it. */
+  /** Safe, because a quorum has just shown that nobody else can have it. */
   #restore({ endpoint, ended }: Call, index: number, lost: Call): void {
     const settings = this.#settings;
     const alone = { ...settings, endpoints: [endpoint], onFailure: undefined };
@@ -275,10 +265,10 @@ export class Lock {
         const ttl = this.#untilDeadline(this.#ttl);
         const round = runRound(alone, (call) => this.#protocol.claim(call, this.#cell, ttl));
         const claim = round.calls[0]!;
-        // The release must look at a failed claim, which may yet be executed.
+        // The failed claim may yet be executed.
         if (lost.isOver) this.#claims[index] = claim;
         if ((await claim.ended).outcome !== "held") return;
-        // The release looks at the lost claim, in case that is executed twice.
+        // In case the lost claim is executed twice.
         this.#claims[index] = lost;
         await sleep(settings.runtime, leastPatience + round.elapsed());
       }
@@ -290,7 +280,7 @@ export class Lock {
     const settings = this.#settings;
     this.#validity.end();
     const { turns, runtime, timeout, wait } = settings;
-    // It waits for its turn for `wait`, but not beyond the ttl, after which nothing is left to release.
+    // After the ttl nothing is left to release.
     const turn = { runtime, timeout, ms: Math.min(wait, this.#ttl) };
     const { round, isInBackground, result } = await turns.release(turn, async () => {
       const releaseOne = (call: Call, claim: Call) => this.#protocol.release(call, this.#cell, claim, true);
@@ -303,7 +293,7 @@ export class Lock {
     this.#isDone = result !== "unavailable";
     const freed = this.#isDone ? result === "granted" : undefined;
     const error = this.#isDone ? undefined : new QuorumError("release", this.resources, round.votes());
-    // Without a hook nobody would notice, and others would wait for each ttl. A run has events of its own.
+    // Without a hook nobody would notice. A run has events of its own.
     const isRun = this.#protocol.action !== undefined;
     if (!isRun && !settings.onEvent && (error?.cause as EndpointError | undefined)?.permanent) {
       console.warn(`redlock-edge: ${error!.message}`);
@@ -331,7 +321,7 @@ refuseProperties("lock", Lock.prototype, {
 /** A contender may have its part there for a moment. */
 const restoreTries = 3;
 
-/** Nothing is held beyond the deadline: Redis itself frees the lock then. */
+/** Redis itself frees the lock at the deadline. */
 export function ttlWithin(ttl: number, untilDeadline: number): number {
   return untilDeadline < ttl ? Math.max(1, Math.floor(untilDeadline)) : ttl;
 }

@@ -38,18 +38,15 @@ export interface LockOptions {
   /** The beginning of every key, without braces. Default `redlock`. */
   readonly prefix?: string | undefined;
   /**
-   * Keeps late requests alive, for example the Worker's `ctx`. Default: none, so calls wait for late requests, half as
-   * long again as for the quorum.
+   * Keeps late requests alive, for example the Worker's `ctx`. Default: none, so calls wait for them, half as long
+   * again as for the quorum.
    */
   readonly waitUntil?: WaitUntil | undefined;
   /** Extends the lock at half of its ttl until it is released. Default false. `using`: true. */
   readonly autoExtend?: boolean | undefined;
   /** Longest time that auto-extension holds it, in ms, in case a handler is stuck. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
-  /**
-   * `pubSub` of `redlock-edge/wake-up`: releases wake up waiters. Holders and waiters both need it. Default: waiters
-   * poll.
-   */
+  /** `pubSub` of `redlock-edge/wake-up`, for holders and waiters. Default: waiters poll. */
   readonly wakeUp?: WakeUp | undefined;
   /** Called with every event. Its errors are ignored. Default: none. */
   readonly onEvent?: EventHook<RedlockEvent> | undefined;
@@ -74,9 +71,8 @@ export interface AcquireOptions extends LockOptions {
 /** Options of `using`. */
 export interface UsingOptions extends AcquireOptions {
   /**
-   * Runs the routine without a lock during an outage, that is, if too many endpoints fail for a quorum. It gets
-   * `undefined` for the lock, and the event `unguarded`, or else a line on the console, reports it. Default false: the
-   * call throws the `QuorumError`.
+   * If too many endpoints fail for a quorum, runs the routine without a lock, and with `undefined` in its place. The
+   * event `unguarded`, or else a line on the console, reports it. Default false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
 }
@@ -104,7 +100,6 @@ export const callSchema: Schema<Pick<AcquireOptions, "signal" | "deadline">> = {
 const acquireSchema: Schema<AcquireOptions> = { ...lockSchema, ...callSchema, note: checkText };
 export const usingSchema: Schema<UsingOptions> = { ...acquireSchema, failOpen: typed("boolean") };
 
-/** For hints at misplaced options. */
 const elsewhere = {
   endpoints: "new Redlock()",
   runtime: "new Redlock()",
@@ -115,7 +110,6 @@ const elsewhere = {
   failOpen: "using()",
 };
 
-/** @throws TypeError | RangeError when an option is unknown or wrong */
 export function checkLockOptions<Options extends LockOptions>(options: Options): Options {
   return checkOptions<LockOptions>("a lock", options, lockSchema, { usual: "ttl", elsewhere }) as Options;
 }
@@ -166,11 +160,7 @@ export interface ClientParts extends Pick<RoundContext, "endpoints"> {
   readonly ownHolds?: OwnHolds;
 }
 
-/**
- * Merges checked options and fills in the defaults.
- *
- * @throws TypeError | RangeError naming the option that is wrong
- */
+/** @throws TypeError | RangeError naming the option that is wrong */
 export function resolveSettings(
   { endpoints, runtime = systemRuntime, turns = new Turns(), ownHolds = new OwnHolds() }: ClientParts,
   ...layers: (LockOptions | undefined)[]
@@ -190,7 +180,7 @@ export function resolveSettings(
     wakeUp: undefined,
     onEvent: undefined,
     ...(given as object),
-    // A default of the client may be longer than the ttl of this call.
+    // The client's default may be longer.
     timeout: Math.min(timeout, ttl),
     endpoints,
     runtime,
@@ -203,7 +193,7 @@ export function resolveSettings(
 
 function checkBackoff(name: string, backoff: Backoff): void {
   if (typeof backoff === "function") return;
-  // Null would count as 0, and rounds would follow each other without a pause.
+  // Null would count as 0: no pause at all.
   const { min = 1 } = checkType(name, backoff, "object");
   checkOptions(name, backoff, {
     min: (_, value) => checkNumber("backoff.min (ms)", value, 1, Infinity),
@@ -236,7 +226,6 @@ export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): numb
   throw new RangeError(`deadline was ${Math.ceil(-left)} ms ago; ${hint}`);
 }
 
-/** Each resource once, in the order given. */
 export function checkResources(resource: string | readonly string[], option = "resource"): string[] {
   const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
   for (const name of resources) checkName(option, name);

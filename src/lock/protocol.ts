@@ -8,25 +8,19 @@ import { holderText } from "./note.ts";
 import type { Settings } from "./options.ts";
 import type { Waiter } from "./wake-up.ts";
 
-/** Decides whether a claim stands. */
 export type Decision = Pick<Round, "result" | "votes">;
 
 /**
  * The requests to one endpoint that claim, extend and give back something: all that distinguishes a plain lock, a
- * fenced lock and a synchronizer.
- *
- * A protocol belongs to one call, so it may remember what its rounds have shown. An error of `confirm` or `next` ends
- * the call, once the round is undone.
+ * fenced lock and a synchronizer. A protocol belongs to one call, so it may remember what its rounds have shown. An
+ * error of `confirm` or `next` ends the call.
  */
 export interface Protocol<A extends CellAnswer = CellAnswer> {
-  /**
-   * The next round's claim, with a fresh nonce. All requests of the round get this object, so a protocol can use it as
-   * a key.
-   */
+  /** The next round's claim. All its requests get this object, which can serve as a key. */
   cell(nonce: string): Cell;
   claim(call: Call, cell: Cell, ttl: number): Promise<A>;
   /**
-   * Brings values to a quorum before the holder learns them, for example the fence.
+   * For example, brings the fence to a quorum.
    *
    * @returns a further claim that must be granted. Undefined: the quorum agrees already
    */
@@ -34,25 +28,19 @@ export interface Protocol<A extends CellAnswer = CellAnswer> {
   /** Never creates the cell. With ttl 0 it only checks that the cell stands. */
   extend(call: Call, cell: Cell, ttl: number): Promise<Answer>;
   /**
-   * Gives back the keys that the claim has acquired at this endpoint, or may yet acquire. Every endpoint is asked,
-   * because a refused claim may have left something there. May be repeated.
-   *
-   * @param claim tells whether it has done nothing, or may still be executed
-   * @param isAnnounced whether waiters are told
+   * Gives back the keys that the claim has acquired at this endpoint, or may yet acquire, even if it was refused. May
+   * be repeated.
    */
   release(call: Call, cell: Cell, claim: Call, isAnnounced: boolean): Promise<Answer>;
-  /** Whether an endpoint that has lost the cell may be claimed again while a quorum has it. */
+  /** Whether an endpoint that has lost the cell may be claimed again. */
   readonly isRestorable: boolean;
   /** Known once a round is granted. */
   readonly fence: number | undefined;
-  /**
-   * The step after a round that brought no lock, before the round is undone, so that `release` knows the finding.
-   * Default: a pause.
-   */
+  /** Called before a round without a lock is undone, so that `release` knows the finding. Default: a pause. */
   next?(failed: Round<A>): Promise<Next> | Next;
-  /** For the error. Default: held by someone else. */
+  /** Default: held by someone else. */
   readonly heldText?: string | undefined;
-  /** The quorum's purpose, for an error. Default: to acquire. */
+  /** For an error. Default: to acquire. */
   readonly action?: string | undefined;
   /** Default: a LockLostError. */
   lostError?(why: string): RedlockError;
@@ -64,10 +52,7 @@ export function lockKeys(prefix: string, resources: readonly string[]): readonly
   return resources.map((resource) => keyOf(prefix, "lock", resource));
 }
 
-/**
- * The key that refuses late requests of a claim. Each nonce has its own, because contenders would overwrite a shared
- * one.
- */
+/** Each nonce has its own, because contenders would overwrite a shared one. */
 export function tombstoneOf(prefix: string, resources: readonly string[], nonce: string): string {
   return `${keyOf(prefix, "void", resources[0]!)}:${nonce}`;
 }
@@ -76,7 +61,6 @@ export function withoutTombstone(cell: Cell): Cell {
   return cell.tombstone ? { ...cell, tombstone: undefined } : cell;
 }
 
-/** A single resource is claimed by `SET … NX`, which checks no tombstone. */
 export function plain(settings: Settings, resources: readonly string[], note?: string): Protocol {
   const { prefix } = settings;
   const keys = lockKeys(prefix, resources);
@@ -88,12 +72,11 @@ export function plain(settings: Settings, resources: readonly string[], note?: s
     claim,
     extend: (call, cell, ttl) => keep(call, withoutTombstone(cell), ttl),
     release(call, cell, claim, isAnnounced) {
-      // The tombstone stays if a claim may still be executed.
       const target = claim.isOver ? withoutTombstone(cell) : cell;
       const released: Promise<Answer> = claim.hasDoneNothing
         ? Promise.resolve({ outcome: "lost" })
         : end(call, target);
-      // Even if it has nothing here, because a holder's quorum may lack the endpoint at which waiters listen.
+      // Even if it has nothing here, because waiters may listen outside of the holder's quorum.
       if (isAnnounced) announce(settings, call, "lock", resources);
       return released;
     },
@@ -103,7 +86,7 @@ export function plain(settings: Settings, resources: readonly string[], note?: s
   };
 }
 
-/** Tells waiters, in the request of the release before it. */
+/** Without a request of its own. */
 export function announce(
   { prefix, wakeUp }: Settings,
   call: Call,

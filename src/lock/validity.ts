@@ -1,13 +1,13 @@
 import { type RedlockError, secondsHint } from "../errors/errors.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** Redis rounds a ttl up or down by so many ms: the constant part of the drift. */
+/** Redis rounds a ttl by so many ms. */
 const expiryPrecision = 2;
 
 /** ms for which an expiry can go unnoticed after a freeze. */
 const expiryCheckInterval = 1_000;
 
-/** Without the drift, because the endpoint's clock may run faster. */
+/** The endpoint's clock may run faster. */
 export function validityOf({ driftFactor }: { readonly driftFactor: number }, ttl: number): number {
   return ttl - (ttl * driftFactor + expiryPrecision);
 }
@@ -22,13 +22,11 @@ export interface ValidityOptions {
   readonly onLost: (why: string) => void;
 }
 
-/** How long a holder may rely on its lock. The local alarm goes off even if every request hangs. */
+/** The local alarm goes off even if every request hangs. */
 export class Validity {
-  /** Called when it is extended, lost or released. */
   onChange: (() => void) | undefined;
-  /** It cannot be lost any more. */
   released = false;
-  /** For the error: the reason if it is not the ttl, until an extension. */
+  /** The reason if it is not the ttl. */
   endsBy: string | undefined;
   readonly #options: ValidityOptions;
   #elapsed: () => number;
@@ -51,13 +49,11 @@ export class Validity {
     return this.#loss || this.released ? 0 : this.budgetOf(this.#ttl) - this.#elapsed();
   }
 
-  /** Checks the clock first. */
   get loss(): RedlockError | undefined {
     if (!this.released && this.remaining() <= 0) this.#expire();
     return this.#loss;
   }
 
-  /** The clock is watched from the first use on. */
   get signal(): AbortSignal {
     const { loss } = this;
     if (!this.#controller) {
@@ -68,7 +64,6 @@ export class Validity {
     return this.#controller.signal;
   }
 
-  /** @param elapsed ms since before the request that extended it */
   extend(ttl: number, elapsed: () => number): void {
     this.#ttl = ttl;
     this.endsBy = undefined;
@@ -77,7 +72,6 @@ export class Validity {
     this.onChange?.();
   }
 
-  /** Returns the error even if the lock was released, which changes nothing. */
   lose(why: string): RedlockError {
     const { lostError, onLost } = this.#options;
     if (this.released) return lostError(why);
@@ -104,8 +98,8 @@ export class Validity {
       this.#expire();
       return;
     }
-    // The timer only checks again, because it may fire early, or after an extension. A timer also stands still while
-    // the platform freezes the process, and a ttl does not: so it fires at least once an interval.
+    // A timer may fire early, or after an extension, so it only checks again. It also stands still while the platform
+    // freezes the process, so it fires at least once an interval.
     const delay = Math.min(Math.ceil(left), expiryCheckInterval);
     this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller);
   }

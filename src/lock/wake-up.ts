@@ -3,12 +3,11 @@ import type { Call, Round, RoundContext } from "../quorum/round.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 
 /**
- * `pubSub` of `redlock-edge/wake-up`. A message is a hint that may be lost, late, doubled or forged, so rounds decide
- * every acquire, and a waiter without a message asks by itself.
+ * `pubSub` of `redlock-edge/wake-up`. Messages may be lost, late, doubled or forged, so rounds decide every acquire.
  */
 export interface WakeUp {
   /**
-   * The commands that wake up waiters, for the request of a release. If they fail, nothing happens.
+   * The commands that wake up waiters, for the request of a release.
    *
    * @param kind `lock`, or the kind of a synchronizer
    */
@@ -22,9 +21,8 @@ export interface ListenerSettings extends RoundContext {
 }
 
 export interface Waiter {
-  /** `lock`, or the kind of a synchronizer. */
   readonly kind: string;
-  /** Waiters of this name can be served together. Default: they ask one after another, because only one can have it. */
+  /** Waiters of one name can be served together. Default: they ask one after another. */
   readonly name?: string;
 }
 
