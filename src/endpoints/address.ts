@@ -1,9 +1,9 @@
-// `https://`, or `http://` to this machine or a private network: a name of one label, as containers have, a private
-// domain or an IP address in `URL`'s normal form.
+// `http://` only to this machine or a private network: a name of one label, as containers have, a private domain or an
+// IP address.
 const safeOrigin =
   /^https:|^http:\/\/([^.:]+|.+\.(local(host)?|internal|lan|home\.arpa)|(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168)\.[\d.]+|\[(::1]|f[cde]\w\w:.*))(:\d+)?$/;
 
-/** Forms of wrong URLs, and the right one. The first that fits counts. */
+/** The first that fits counts. */
 const mistakes = [
   [/^["']/, "without quotes around it"],
   [/^rediss?:/i, "the REST API's https://host; for the Redis protocol there is redlock-edge/sockets"],
@@ -14,12 +14,7 @@ const mistakes = [
   ],
 ] as const;
 
-/**
- * `href`: for commands. `name`: the host and the base path, which tell endpoints apart.
- *
- * @param name for errors, which do not repeat the URL, because it may contain a token
- * @throws TypeError
- */
+/** @param name for errors, which do not repeat the URL, because it may contain a token */
 export function addressOf(
   name: string,
   url: string,

@@ -2,16 +2,15 @@ import type { EndpointError } from "../errors/errors.ts";
 import { sharesRequests } from "../runtime/runtime.ts";
 import { type Caller, type Command, type Endpoint, type SentHook, sendOf, unsentError } from "./endpoint.ts";
 
-// Commands of one turn of the event loop share a request, and so do commands that wait because as many requests are
-// open as a platform allows. HTTP keeps no order, so nothing may rely on the order of the commands in a request.
+// Commands of one turn of the event loop share a request, and so do commands that wait for a free connection. HTTP
+// keeps no order, so nothing may rely on the order of the commands in a request.
 
-/** Of one request. */
 const maxCommands = 1_000;
 
-/** So few commands always share a request. */
+/** Always share a request. */
 const fewCommands = 25;
 
-/** Of one request, unless a single command has more. */
+/** Of a request with several commands. */
 const maxBytes = 512 * 1024;
 
 export type Outcome = { readonly reply: unknown } | { readonly error: EndpointError };
@@ -21,32 +20,31 @@ export interface Encoded {
   readonly text: string;
 }
 
-/** Sends commands as one request. Never rejects. */
+/** Never rejects. */
 export type Post = (batch: readonly Encoded[], signal: AbortSignal) => Promise<readonly Outcome[]>;
 
 interface Pending extends Encoded {
   readonly caller: Caller;
   readonly onSent: SentHook | undefined;
   readonly settle: (outcome: Outcome) => void;
-  /** Cancels its watch, if it waits for longer than its turn. */
+  /** Cancels its watch. */
   stay?: () => void;
 }
 
-/** Not `queueMicrotask`, because fake timers of Jest and Sinon hold that back. */
+/** Fake timers hold back `queueMicrotask`. */
 const turnEnd = Promise.resolve();
 
 interface Way {
   readonly name: string;
   /** Open at once. */
   readonly maxRequests: number;
-  /** Whether several commands share a request. */
   readonly pipelines: boolean;
   readonly post: Post;
 }
 
 /**
- * Sends the commands of one turn together. A command that still waits when its signal aborts is never sent. A request
- * is aborted when no caller waits for its commands any more.
+ * If the signal aborts before a command was sent, it is never sent. A request is aborted when nobody waits for any of
+ * its commands.
  */
 export function batchingSend(way: Way): Endpoint["send"] {
   const batches = new Batches(way);
@@ -64,11 +62,8 @@ export function batchingSend(way: Way): Endpoint["send"] {
 
 class Batches {
   readonly #way: Way;
-  /** In the order of the calls. */
   readonly #waiting = new Set<Pending>();
-  /** Whether the end of this turn sends them. */
   #isDue = false;
-  /** The requests that somebody waits for. */
   #open = 0;
 
   constructor(way: Way) {
@@ -77,10 +72,10 @@ class Batches {
 
   add(pending: Pending): void {
     this.#waiting.add(pending);
-    // On Workers each command does it, because the platform may drop what another invocation began.
+    // On Workers, what another invocation began may be dropped.
     if (this.#isDue && sharesRequests()) return;
     this.#isDue = true;
-    // It throws if another invocation has left a command behind. The next call then sends the commands after that.
+    // It throws if another invocation has left a command behind.
     turnEnd.then(() => this.#endTurn()).catch(() => undefined);
   }
 
@@ -94,10 +89,10 @@ class Batches {
   }
 
   #flush(): void {
-    // Workers queue excess requests themselves, because they know whose request is whose.
+    // Workers queue excess requests themselves.
     const free = sharesRequests() ? this.#way.maxRequests - this.#open : Infinity;
     for (let left = free; this.#waiting.size > 0 && left > 0; left -= 1) {
-      // In several requests, so that a slow server answers a part of them in time.
+      // So that a slow server answers a part in time.
       const share = free === Infinity ? maxCommands : Math.max(fewCommands, this.#waiting.size / left);
       const batch = this.#take(this.#way.pipelines ? Math.min(share, maxCommands) : 1);
       if (batch.length > 0) void this.#send(batch);
@@ -108,10 +103,10 @@ class Batches {
     const batch: Pending[] = [];
     let bytes = 0;
     for (const next of this.#waiting) {
-      // At most: UTF-8 takes up to three bytes for a character of a string.
+      // In UTF-8, at most.
       bytes += next.text.length * (/[^\0-\x7f]/.test(next.text) ? 3 : 1);
       if (batch.length > 0 && (batch.length >= most || bytes > maxBytes)) return batch;
-      // First, because the next line throws if another Worker invocation has left the command behind.
+      // The next line throws if another invocation has left the command behind.
       this.#waiting.delete(next);
       if (next.caller.hasGivenUp) this.#giveUp(next);
       else batch.push(next);
@@ -133,7 +128,7 @@ class Batches {
       unreported = 0;
     }
     let isOpen = true;
-    // The next request takes the place of one that nobody waits for, because `fetch` may not notice the abort.
+    // Another request takes its place if nobody waits, because `fetch` may not notice the abort.
     const end = () => {
       if (isOpen) this.#open -= 1;
       isOpen = false;
@@ -148,15 +143,14 @@ class Batches {
   }
 }
 
-/** Aborts, and calls `onLeft`, when nobody waits for any of the commands any more. */
+/** Aborts when nobody waits any more. */
 function signalOf(batch: readonly Pending[], onLeft: () => void) {
   const { caller } = batch[0]!;
-  // The commands of one round end together.
   const isShared = batch.some((pending) => pending.caller !== caller);
   const controller = isShared ? new AbortController() : undefined;
   let watched = 0;
   let ignore: (() => void) | undefined;
-  /** Watches the first one that still waits, after `last`. */
+  /** The first that still waits, after `last`. */
   const watch = (last?: Caller) => {
     while (batch[watched]?.caller.hasGivenUp) watched += 1;
     const next = batch[watched]?.caller;

@@ -6,9 +6,8 @@ import { onAbort } from "../runtime/abort.ts";
 export type Command = readonly (string | number)[];
 
 /**
- * The commands that an endpoint understands. `redis-8.4`: also `SET … IFEQ` and `DELEX` (Redis 8.4, Valkey 9.2, or
- * later). `upstash`: these, and scripts begin with a flag, without which Upstash locks the whole database while they
- * run. `redis`: any Redis from 6.2.
+ * The commands that an endpoint understands. `redis`: any Redis from 6.2. `redis-8.4`: also `SET … IFEQ` and `DELEX`
+ * (Redis 8.4, Valkey 9.2, or later). `upstash`: these, and a flag without which a script locks the whole database.
  */
 export type Dialect = "upstash" | "redis-8.4" | "redis";
 
@@ -18,36 +17,33 @@ export interface Endpoint {
   readonly name: string;
   readonly dialect: Dialect;
   /**
-   * Whether every reply is the server's own reply to this one attempt. Leave it out if a client in between may retry or
-   * invent replies: only scripts are used then, which echo an unguessable token. Default false.
+   * Whether every reply is the server's own reply to this one attempt. If a client in between may retry or invent
+   * replies, leave it out: then only scripts are used, which echo an unguessable token. Default false.
    */
   readonly exactReplies?: boolean;
   /**
-   * Sends one command, once, and resolves with Redis's reply. Rejects if there is none, or if it is an error, and soon
-   * after `signal` aborts. If a command fails, it is undone, unless the error is an `EndpointError` with `unsent`.
+   * Sends one command, once, and resolves with Redis's reply. Rejects if there is none, if it is an error, and soon
+   * after `signal` aborts. A failed command is undone, unless the error is an `EndpointError` with `unsent`.
    *
-   * @param onSent for the event `request`. If commands may wait, call it when this one leaves, with the number of
-   * commands in
-   * its request, or with 0 if another command reports that. Without a call, each command counts as a request
+   * @param onSent for the event `request`, if commands may wait: call it when this one leaves, with the number of
+   * commands in its request, or 0 if another command reports it
    */
   send(command: Command, signal: AbortSignal, onSent?: (commands: number) => void): Promise<unknown>;
   /**
-   * Subscribes to a channel, and resolves with server-sent events as Upstash's `/subscribe` sends them, until `signal`
-   * aborts. Leave it out if there are no streams: waiters then poll.
+   * Resolves with server-sent events as Upstash's `/subscribe` sends them, until `signal` aborts. Leave it out if there
+   * are no streams: waiters then poll.
    */
   subscribe?(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** A command's caller. In Node, a signal for each round would cost as much as the rest of a small request. */
+/** In Node, a signal for each round would cost as much as the rest of a small request. */
 export interface Caller {
   readonly hasGivenUp: boolean;
-  /** The returned function cancels it. */
   onGiveUp(listener: () => void): () => void;
-  /** Made when it is needed. */
   readonly signal: AbortSignal;
 }
 
-/** A `send` that needs no signal for each caller. A user's wrapper around it is none. */
+/** Needs no signal for each caller. A user's wrapper has none. */
 interface LightSend {
   readonly light: (command: Command, caller: Caller, onSent?: SentHook) => Promise<unknown>;
 }
@@ -104,13 +100,10 @@ export const endpointSchema: Schema<{ name?: string | undefined; dialect?: Diale
   dialect: checkDialect,
 };
 
-/**
- * A server's error text, without `secrets`: cut where Redis or Upstash quote the command, and where JSON begins, in
- * which secrets are escaped.
- */
+/** Cut where Redis or Upstash quote the command, and where JSON begins, in which secrets are escaped. */
 export function withoutSecrets(text: string, secrets: Command): string {
   let clean = text;
-  // Before the cut, because half a secret would not be recognised.
+  // First, because half a secret would not be recognised.
   for (const secret of secrets) {
     if (typeof secret === "string" && secret.length >= 8) clean = clean.replaceAll(secret, "…");
   }

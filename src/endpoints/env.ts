@@ -2,8 +2,8 @@ import { wrongType } from "../check/check.ts";
 import type { HttpEndpointOptions } from "./http.ts";
 
 /**
- * The endpoints of the environment variables `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several databases,
- * else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
+ * The endpoints of `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several databases, else
+ * `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
  *
  * @param given for example `process.env`, or the Worker's `env`
  * @throws TypeError naming the variable that is missing, has no number or is not read
@@ -15,7 +15,7 @@ export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
   if (!given) throw wrongType("env", given, "an object, such as process.env");
   const env = given as Record<string, unknown>;
   const numbered = Object.keys(env).filter((name) => /^UPSTASH_REDIS_REST_(URL|TOKEN)_\d+$/.test(name));
-  // Tokens without a URL count, because a process without that endpoint would use other quorums.
+  // A process without that endpoint would use other quorums.
   const urls = [...new Set(numbered.map((name) => name.replace("TOKEN", "URL")))].sort((a, b) =>
     a.localeCompare(b, "en", { numeric: true }),
   );

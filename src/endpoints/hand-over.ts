@@ -3,8 +3,8 @@ import { onAbort } from "../runtime/abort.ts";
 import { type Command, type Endpoint, unsentError } from "./endpoint.ts";
 import { Room } from "./room.ts";
 
-// Another package's client executes every command that it was given, however late, with the application's own commands
-// behind them. So it gets no more than it answers in time.
+// A client executes every command that it was given, however late, and the application's own commands wait behind them.
+// So it gets no more than it answers in time.
 
 const sentFirst = "others were sent first";
 
@@ -19,14 +19,13 @@ export function roomOf(client: object): Room {
 
 export interface ClientWay {
   readonly room: Room;
-  /** Resolves when the client may be connected, or rejects with the reason. Undefined: it is connected. */
+  /** Undefined: it is connected. */
   whenReady?(signal: AbortSignal): Promise<void> | undefined;
   call(command: readonly string[], signal: AbortSignal): Promise<unknown>;
-  /** Must not have the client's error as its cause, because that may quote the command. */
+  /** The client's error must not be the cause, because it may quote the command. */
   errorOf(error: unknown, command: Command): EndpointError;
 }
 
-/** Sends commands through a client, in their order, as soon as it is connected and has room. */
 export function sendThrough(name: string, { room, whenReady, call, errorOf }: ClientWay): Endpoint["send"] {
   const notSent = (reason: string) => unsentError(name, `not sent in time: ${reason}`);
   return async (command, signal, onSent) => {
@@ -38,14 +37,13 @@ export function sendThrough(name: string, { room, whenReady, call, errorOf }: Cl
       if (signal.aborted) throw new Error(sentFirst);
       isSent = true;
       onSent?.(1);
-      // Not given up at the timeout, because a command that is executed late must be rolled back.
+      // A command that is executed late must be rolled back.
       return await call(command.map(String), signal);
     } catch (error) {
       if (isSent) throw errorOf(error, command);
       const { message } = error as Error;
       throw signal.aborted ? notSent(message) : new EndpointError(name, "network", message, { unsent: true });
     } finally {
-      // After an abort, it was in the client's queue until now.
       room.leave(isSent ? (signal.aborted ? "never" : "early") : undefined);
     }
   };

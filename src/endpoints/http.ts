@@ -8,21 +8,21 @@ import { postTo, subscriber } from "./post.ts";
 export interface HttpEndpointOptions {
   /**
    * URL of the REST server, `https://…`, without credentials, path, query and fragment, because Upstash runs a path as
-   * a command. For `http://` see `allowInsecure`.
+   * a command.
    */
   readonly url: string;
   /** The REST token. Never logged, and never sent to another address. */
   readonly token: string;
   /**
-   * A gateway's path to the REST API, for example `"/redis"`: letters, digits, `-`, `_` and `.` between slashes. It
-   * becomes part of the default name. Scripts replace all native commands, in case the gateway does not take the path
-   * off, so an acquire costs one more billed command. Default: none.
+   * A gateway's path to the REST API, for example `"/redis"`: letters, digits, `-`, `_` and `.` between slashes. An
+   * acquire then costs one more billed command, because only scripts are used, in case the gateway does not take the
+   * path off. Default: none.
    */
   readonly basePath?: string | undefined;
   /**
    * Allows `http://` to a public host, where everybody on the way can read the token, and with it all data. Not needed
-   * for `localhost`, private IP addresses, names of one label (`http://redis:8079`), and those that end in
-   * `.localhost`, `.local`, `.internal`, `.lan` or `.home.arpa`. Default false.
+   * for `localhost`, private IP addresses, names of one label, and names that end in `.localhost`, `.local`,
+   * `.internal`, `.lan` or `.home.arpa`. Default false.
    */
   readonly allowInsecure?: boolean | undefined;
   /** Default: the URL's host, followed by `basePath`. */
@@ -31,7 +31,7 @@ export interface HttpEndpointOptions {
   readonly dialect?: Dialect | undefined;
   /**
    * The most requests to this endpoint that are open at once, 1 … 10 000. Other commands wait, and then share a
-   * request. Streams of `wakeUp` do not count. On Workers the platform's own limit counts instead. Default 6.
+   * request. On Workers the platform's own limit counts instead. Default 6.
    */
   readonly maxRequests?: number | undefined;
   /** Whether commands of one turn share a request, to `/pipeline`. False for a gateway without it. Default true. */
@@ -49,8 +49,7 @@ const schema: Schema<HttpEndpointOptions> = {
 };
 
 /**
- * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST for all commands of a turn of
- * the event loop, and no retries.
+ * An endpoint that speaks Upstash's REST protocol through the global `fetch`, without retries.
  *
  * @throws TypeError when `url` or `token` cannot be used
  * @example
@@ -60,10 +59,7 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
   return restEndpoint(options, "endpoint", "");
 }
 
-/**
- * @param where for errors
- * @param number the suffix of its variables for `endpointsFromEnv`
- */
+/** @param where for errors, as the suffix of the variables, `number` */
 function restEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
   const { url, token } = checkType(where, options, "object");
   // An instance of a class, as a local endpoint, has more than options.
@@ -74,7 +70,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
     throw new TypeError(`${where}.${option} is missing (is ${variable} set?)`);
   }
   const { href, name: address } = addressOf(`${where}.url`, url, options);
-  // If a pasted token has a line break, fetch's error prints the whole header.
+  // With a line break, fetch's error prints the whole header.
   if (typeof token !== "string" || !/^(?!(["']).*\1$)[\x21-\x7e]+$/.test(token)) {
     throw new TypeError(
       `${where}.token (of ${address}) must be printable ASCII without quotes, spaces and line breaks`,
@@ -87,7 +83,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
 }
 
 /**
- * @param options of the client, so that the error can name another package's client in it
+ * @param options tell which package's client was given
  * @throws TypeError | RangeError when one cannot be used, there is none, or two are equal
  */
 export function asEndpoints(
@@ -105,7 +101,7 @@ export function asEndpoints(
   return endpoints;
 }
 
-/** Of @upstash/redis, node-redis and ioredis: a property that the ones before do not have, and what to import. */
+/** For each client, a property that the ones before do not have, and what to import. */
 const wrappers = [
   ["createScript", "upstashEndpoint", "redlock-edge"],
   ["isOpen", "nodeRedisEndpoint", "redlock-edge/sockets"],
@@ -116,7 +112,6 @@ function wrapperOf(client: unknown): (typeof wrappers)[number] | undefined {
   return wrappers.find(([property]) => property in Object(client));
 }
 
-/** For `new Redlock([client])`, `(client)` and `({ client })`, too. */
 function noEndpoints(given: unknown, options: unknown): TypeError {
   const clients = [options, ...Object.values(Object(options))].flat();
   const [, wrapper, from] = clients.map(wrapperOf).find(Boolean) ?? [];

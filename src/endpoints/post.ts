@@ -5,7 +5,7 @@ import { type Command, type Endpoint, timeoutError, withoutSecrets } from "./end
 // One request of the REST API: a command, or several to `/pipeline`.
 // https://upstash.com/docs/redis/features/restapi#pipelining
 
-// Larger than any record of the library, and small enough for a Worker with 128 MB.
+// Larger than any record, and small enough for a Worker.
 const maxReplyBytes = 4 * 1024 * 1024;
 
 /** Times the bytes of one reply. */
@@ -14,11 +14,11 @@ const maxPipelineReplies = 8;
 interface HttpAnswer {
   readonly status: number;
   readonly text: string;
-  /** ms for which the server wants no requests, if it says so. */
+  /** In ms. */
   readonly retryAfter: number | undefined;
 }
 
-/** The function never rejects. */
+/** Never rejects. */
 export function postTo(name: string, href: string, token: string): Post {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const pipeline = `${href.replace(/\/$/, "")}/pipeline`;
@@ -31,18 +31,17 @@ export function postTo(name: string, href: string, token: string): Post {
     } catch (cause) {
       if (signal.aborted) throw timeoutError(name, signal);
       const kind = cause instanceof RangeError ? "malformed" : "network";
-      // Node's HTTP parser keeps the bytes that it could not parse, secrets included.
+      // Node keeps the bytes that it could not parse, secrets included.
       const quotesReply = (cause as { cause?: { data?: unknown } }).cause?.data !== undefined;
       throw new EndpointError(name, kind, networkReason(cause), quotesReply ? {} : { cause });
     }
   }
 
-  /** `secrets`: its error must not quote them. */
   function outcomeOf(reply: unknown, { status, retryAfter }: HttpAnswer, secrets: Command): Outcome {
     const answer = Object(reply) as { error?: unknown; result?: unknown };
     const { error } = answer;
     if (status === 200 && "result" in answer && error === undefined) return { reply: answer.result };
-    // Redis's own errors have status 400 or come in a pipeline. Every other status is the gateway's.
+    // Every other status is the gateway's.
     const said = typeof error === "string" ? withoutSecrets(error, [token, ...secrets]) : "";
     const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
     const reason = `HTTP ${status}, ${answerReason(said, status)}`;
@@ -82,7 +81,7 @@ function noPipelines(name: string, { status }: HttpAnswer): Outcome {
   return { error: new EndpointError(name, "http", reason, { status }) };
 }
 
-/** If a gateway has no `/pipeline`, it has executed nothing. Any other failure may pass. */
+/** Without `/pipeline`, nothing was executed. Any other failure may pass. */
 function isUnknownPath(status: number, reply: unknown): boolean {
   // Some take the path for a command.
   const said = String((Object(reply) as { error?: unknown }).error);
@@ -91,7 +90,7 @@ function isUnknownPath(status: number, reply: unknown): boolean {
   );
 }
 
-/** A `retry-after` with a date is ignored, because clocks differ. */
+/** A date is ignored, because clocks differ. */
 function retryAfterIn(status: number, headers: Headers): number | undefined {
   if (status !== 429 && status !== 503) return undefined;
   const ms = 1_000 * Number(headers.get("retry-after"));
@@ -106,17 +105,16 @@ function parse(text: string): unknown {
   }
 }
 
-/** A body that is too large is cancelled, because Workers count an unread body as an open connection. */
 async function readText(response: Response, maxBytes: number): Promise<string> {
   const { body, headers } = response;
   const length = headers.get("content-length");
-  // Faster. HTTP allows no more bytes than an uncompressed body's length.
+  // Faster, and the length of an uncompressed body is true.
   if (length && Number(length) <= maxBytes && !headers.has("content-encoding")) return response.text();
   const reader = body?.getReader();
   const decoder = new TextDecoder();
   let text = "";
   let size = 0;
-  // Counted, because a reply may have no length or a wrong one.
+  // The length may be missing or wrong.
   for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
     size += piece.value.length;
     if (size > maxBytes) {
@@ -144,21 +142,18 @@ export function subscriber(name: string, url: string, token: string): NonNullabl
  * Makes sure that a POST reaches the server, and no other:
  *
  * - `redirect`: a token must never follow a redirect.
- * - `next`: a route of Next.js with a `fetchCache` may answer a repeated request from its cache, so an extension that
- *   no
- *   server has seen would be granted. `internal` passes every cache, but `revalidate: 0` and `cache: "no-store"` do
- * not.
+ * - `next`: Next.js may answer a repeated request from its cache, so an extension that no server has seen would be
+ *   granted. `internal` passes every cache, but `revalidate: 0` and `cache: "no-store"` do not.
  *
  * No `cache` and no `keepalive`, which Workers refuse.
  */
 function postOptions(headers: HeadersInit, signal: AbortSignal, body: string | null): RequestInit {
   const next = { internal: true };
-  // A literal, because Node 20 takes 100 times as long to spread a constant and then add to it.
+  // Node 20 takes 100 times as long to spread a constant.
   const options = { method: "POST", headers, body, signal, redirect: "manual", next } as const;
   return options;
 }
 
-/** Node puts the code, such as ECONNREFUSED, into the cause. */
 export function networkReason(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string; name?: string } };
   // The parser's errors of undici 7 have no code.
@@ -176,14 +171,10 @@ export function networkReason(error: unknown): string {
   return `the request failed (${reason})${hint}`;
 }
 
-/**
- * For an answer without a reply of Redis.
- *
- * @param said the error in it, or empty
- */
+/** `said`: the error in an answer without a reply of Redis. */
 export function answerReason(said: string, status = 200): string {
   // A REST API is never "not found", whatever the answer says.
   if (said && status !== 404) return said;
-  // A status such as 413, 429 or 502 comes from a gateway before a REST API.
+  // Any other status is a gateway's, before a REST API.
   return status < 405 ? "no answer of Upstash's REST API: is the URL right?" : "no usable reply";
 }

@@ -3,12 +3,11 @@ import { sharesRequests } from "../runtime/runtime.ts";
 /** At first, and after a pause. */
 const first = 100;
 
-/** In time for twice as many, as soon as possible, in time, or not in time. */
 export type Promptness = "early" | "usual" | "late" | "never";
 
 /**
- * Places for commands or calls that are in flight at once: as many as are answered in time, because more would be
- * executed after their callers have given up. An early answer makes room for one more, a late one for one fewer.
+ * As many commands or calls at once as are answered in time, because more would be executed after their callers have
+ * given up. An early answer makes room for one more, a late one for one fewer.
  */
 export class Room {
   #places = first;
@@ -17,12 +16,11 @@ export class Room {
   readonly #urgent = new Set<() => void>();
   readonly #others = new Set<() => void>();
 
-  /** @param least the places that there are always */
   constructor(least: number = first) {
     this.#least = least;
   }
 
-  /** False: there is no place. On Workers there always is, because nothing may wait for another invocation. */
+  /** On Workers there always is a place, because nothing may wait for another invocation. */
   take(): boolean {
     // The endpoints may have become faster or slower.
     if (this.#taken === 0) this.#places = first;
@@ -32,8 +30,6 @@ export class Room {
   }
 
   /**
-   * Waits for a place, and takes it. Urgent requests come first.
-   *
    * @param onGiveUp calls its argument when this waits no longer. Its result cancels that
    * @returns whether it has a place
    */
@@ -51,12 +47,11 @@ export class Room {
     });
   }
 
-  /** Takes a place even if there is none. */
   squeeze(): void {
     this.#taken += 1;
   }
 
-  /** Without `promptness` nothing was sent, which shows nothing. */
+  /** Without `promptness` nothing was sent. */
   leave(promptness?: Promptness): void {
     this.#places += this.#change(promptness);
     this.#taken -= 1;
@@ -70,7 +65,6 @@ export class Room {
 
   #change(promptness: Promptness | undefined): -1 | 0 | 1 {
     const places = this.#places;
-    // While half of the places are free, an answer says nothing about more.
     const isUsed = 2 * this.#taken >= places;
     if (isUsed && (promptness === "early" || (promptness === "usual" && places < first))) return 1;
     if (promptness === "never") return places > this.#least ? -1 : 0;

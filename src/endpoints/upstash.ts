@@ -17,10 +17,7 @@ export interface UpstashClient {
 
 /** Options for an endpoint over an `@upstash/redis` client. */
 export interface UpstashEndpointOptions {
-  /**
-   * The path of a gateway in the client's URL, for example `"/redis"`. Upstash would run a path as a command. Default:
-   * none.
-   */
+  /** A gateway's path in the client's URL, for example `"/redis"`. Upstash would run it as a command. Default: none. */
   readonly basePath?: string | undefined;
   /** Allows the client to send the token over `http://` to a public host. Default false. */
   readonly allowInsecure?: boolean | undefined;
@@ -33,10 +30,8 @@ export interface UpstashEndpointOptions {
 /**
  * An endpoint over an `@upstash/redis` client of your own.
  *
- * The client may retry and invent replies, so commands are sent as scripts that echo the lock's token, which costs one
- * more billed command per acquire. The client cannot cancel a request: if one outlives its timeout, it is rolled back
- * when it ends. If the client does not expose its URL and token, the URL is not checked, and there are no streams for
- * `wakeUp`.
+ * The client may retry and invent replies, so only scripts are used, which costs one more billed command per acquire.
+ * If the client does not expose its URL and token, its URL is not checked, and there are no streams for `wakeUp`.
  *
  * @throws TypeError when `client` is not an `@upstash/redis` client, or its URL cannot be used: see
  * `HttpEndpointOptions`
@@ -82,12 +77,12 @@ function callOf(client: UpstashClient): ClientWay["call"] {
 function endpointErrorOf(name: string, error: Error, withoutTokens: (text: string) => string): EndpointError {
   const { message, name: kind } = error;
   if (kind === "UpstashJSONParseError") {
-    // It quotes the text that it could not parse, so only a refusal of the token is repeated.
+    // It quotes the text, so only a refusal of the token is repeated.
     const [, refusal = ""] = /body: (Unauthorized|Invalid token)/.exec(message) ?? [];
-    // The client hides the status, and the text may be a gateway's page.
+    // The text may be a gateway's page.
     return answerError(name, refusal, 502);
   }
-  // JavaScript's own errors: the client reads a missing reply. Messages of a failed fetch differ.
+  // The client reads a missing reply.
   const isOdd =
     kind === "TypeError" && /^Cannot read|is not an? |did not return| is (null|undefined)/.test(message);
   if (isOdd) return answerError(name, "", 200);
@@ -98,12 +93,10 @@ function endpointErrorOf(name: string, error: Error, withoutTokens: (text: strin
   return answerError(name, withoutTokens(message).replace(/^undefined$/, ""), 200);
 }
 
-/** `said`: Redis's own error, or empty. */
 function answerError(name: string, said: string, status: number): EndpointError {
   return new EndpointError(name, said ? "redis" : "malformed", answerReason(said, status));
 }
 
-/** The client may not expose it. */
 function requesterOf(client: UpstashClient) {
   const { baseUrl, headers } = Object(Object(client).client) as { baseUrl?: unknown; headers?: unknown };
   const { authorization = "" } = Object(headers) as { authorization?: unknown };

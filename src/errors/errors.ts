@@ -1,6 +1,6 @@
 import { permanentErrors } from "./server-errors.ts";
 
-/** The kind of a {@link RedlockError}, equal in every realm and bundle. */
+/** The kind of a {@link RedlockError}. */
 export type RedlockErrorCode =
   | "LOCK_HELD"
   | "NO_QUORUM"
@@ -20,7 +20,7 @@ export type RedlockErrorCode =
   | "MAILBOX_FULL"
   | "REFRESHED_NOT_WRITTEN";
 
-// Registered, so that it is found across realms and copies of this package.
+// Found across realms and copies of this package.
 const brand = Symbol.for("redlock-edge.error");
 
 /**
@@ -41,8 +41,8 @@ export class RedlockError extends Error {
 }
 
 /**
- * Whether `value` is an error of this package, even from another realm (an iframe, a `vm` context) or a second copy of
- * the package, where `instanceof` fails.
+ * Whether `value` is an error of this package, even from another realm or a second copy of the package, where
+ * `instanceof` fails.
  *
  * @example
  * if (isRedlockError(error) && error.code === "LOCK_HELD") return new Response("busy", { status: 409 });
@@ -51,33 +51,27 @@ export function isRedlockError(value: unknown): value is RedlockError {
   return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
 }
 
-/** Who holds a lock, as a round has read it. */
+/** Who holds a lock. */
 export interface LockHolder {
-  /** The `note` that it was acquired with. */
   readonly note: string | undefined;
   /** ms until a quorum may be free again, if known. */
   readonly expiresIn: number | undefined;
 }
 
-/** Someone else holds the resource at so many endpoints that no quorum is possible. */
+/** Someone else holds the resource. */
 export class LockHeldError extends RedlockError {
-  /** The resources asked for. */
   readonly resources: readonly string[];
   /** How long `acquire` waited, in ms. */
   readonly waited: number;
   /** ms until a quorum may be free again. Known only with `fencing` or several resources. */
   readonly retryAfter: number | undefined;
   /**
-   * The holder, if enough endpoints named one. Known only with `fencing`, several resources or a run's `lock`: use
-   * `inspect` for any other lock. The message leaves it out, because messages may reach strangers.
+   * The holder. Known only with `fencing`, several resources or a run's `lock`: use `inspect` for any other lock. The
+   * message leaves it out, because messages may reach strangers.
    */
   readonly holder: LockHolder | undefined;
 
-  /**
-   * Someone else holds the resources.
-   *
-   * @param details `how`: for the message. Default: by someone else
-   */
+  /** @param details `how`: for the message */
   constructor(
     resources: readonly string[],
     waited: number,
@@ -95,7 +89,7 @@ export class LockHeldError extends RedlockError {
   }
 }
 
-/** One endpoint's answer. An outage (`error`) never looks like contention (`held`), nor the reverse. */
+/** One endpoint's answer. */
 export interface Vote {
   readonly endpoint: string;
   /**
@@ -112,11 +106,7 @@ export class QuorumError extends RedlockError {
   /** Each endpoint's answer. */
   readonly votes: readonly Vote[];
 
-  /**
-   * Too few endpoints answered in time.
-   *
-   * @param details `late`: they answered too late. `ttl`: of the call, in ms. `why`: the reason, instead of the votes
-   */
+  /** @param details `late`: they answered too late. `ttl`: of the call, in ms. `why`: instead of the votes */
   constructor(
     action: string,
     resources: readonly string[],
@@ -156,22 +146,21 @@ export type EndpointErrorKind = "timeout" | "network" | "http" | "redis" | "malf
 
 const permanent = new RegExp(`\\b(${permanentErrors.join("|")})\\b`);
 
-/** One endpoint failed. Found as `cause` in the votes of a {@link QuorumError} and in `endpointError` events. */
+/** One endpoint failed. Found in the votes of a {@link QuorumError} and in `endpointError` events. */
 export class EndpointError extends RedlockError {
   readonly endpoint: string;
   readonly kind: EndpointErrorKind;
-  /** HTTP status, if there was an HTTP answer. */
   readonly status: number | undefined;
   /**
-   * Whether an equal request would fail again until somebody changes something, for example because the token is wrong
-   * (401) or may not do this (403, NOPERM). Calls do not wait for such an endpoint. docs/errors.md has the whole list.
+   * Whether an equal request would fail again until somebody changes something, for example a wrong token.
+   * docs/errors.md has the list.
    */
   readonly permanent: boolean;
   /** ms for which the endpoint wants no requests (HTTP 429 with `retry-after`). */
   readonly retryAfter: number | undefined;
   /**
-   * Whether the command was never sent, so that nothing has to be undone. Your own endpoint may throw such an error if
-   * it is sure of that. Default false.
+   * Whether the command was never sent, so that nothing has to be undone. Your own endpoint may throw such an error.
+   * Default false.
    */
   readonly unsent: boolean;
 
@@ -193,18 +182,17 @@ export class EndpointError extends RedlockError {
     this.status = options?.status;
     this.retryAfter = options?.retryAfter;
     this.unsent = options?.unsent ?? false;
-    // A Cluster client that followed too many redirections says so as an error of the network, which passes.
+    // A Cluster client says so after too many redirections, which passes.
     this.permanent =
       [401, 403, 404].includes(this.status ?? 0) || (kind !== "network" && permanent.test(message));
   }
 }
 
-/** From any copy of this package, because an endpoint may come from another one. */
 export function isEndpointError(error: unknown): error is EndpointError {
   return isRedlockError(error) && error.code === "ENDPOINT_ERROR";
 }
 
-/** A ttl, lease or interval below a second is allowed, but usually seconds were meant. */
+/** Usually seconds were meant. */
 export function secondsHint(ms: number | undefined): string {
   return ms && ms < 1_000 ? `: ${ms} is ${ms} ms; did you mean ${ms}_000?` : "";
 }

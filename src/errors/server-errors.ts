@@ -1,8 +1,8 @@
 /**
  * Parts of messages of refusals that last until somebody changes something.
  *
- * Sources: Redis's `server.c`, `acl.c` and `script.c`, and https://upstash.com/docs/redis/troubleshooting. Upstash
- * documents no text for a paused or archived database, so that row stands for what gateways say.
+ * Sources: Redis's `server.c`, `acl.c` and `script.c`, and https://upstash.com/docs/redis/troubleshooting. For a paused
+ * or archived database, a gateway's words.
  */
 export const permanentErrors = [
   "WRONGPASS",

@@ -1,13 +1,12 @@
 const known = new WeakMap<object, Set<() => void>>();
 
 /**
- * Calls `callback` when `signal`, which has not aborted yet, aborts. The returned function cancels it. All callbacks
- * share one listener, because Node warns of a leak above ten.
+ * The returned function cancels it. All callbacks of a signal share one listener, because Node warns of a leak above
+ * ten.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const callbacks = known.get(signal) ?? new Set();
   known.set(signal, callbacks);
-  // A signal takes a listener once.
   signal.addEventListener("abort", callAll);
   // A caller may pass one function twice.
   const entry = () => callback();
@@ -24,7 +23,7 @@ function callAll({ target }: Event): void {
 
 /**
  * Undefined as soon as `signal` aborts. The work goes on, because a request that is executed after its rollback would
- * hold the lock until its ttl.
+ * hold the lock.
  */
 export function unlessAborted<Value>(
   work: Promise<Value>,

@@ -1,9 +1,3 @@
-/**
- * Joins byte arrays into one.
- *
- * @example
- * concatBytes([new TextEncoder().encode("id."), body]);
- */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let offset = 0;
@@ -14,27 +8,16 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return whole;
 }
 
-/** Made once, because they take half of the time that a token takes. */
+/** A token would take twice as long otherwise. */
 const digits = /* @__PURE__ */ Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/**
- * Bytes as lower-case hex, two digits each.
- *
- * @example
- * toHex(Uint8Array.of(0, 255)); // "00ff"
- */
 export function toHex(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += digits[byte];
   return text;
 }
 
-/**
- * SHA-256 as 64 digits of lower-case hex.
- *
- * @example
- * await sha256Hex(new TextEncoder().encode("abc")); // "ba7816bf…"
- */
+/** 64 digits of lower-case hex. */
 export async function sha256Hex(bytes: Uint8Array): Promise<string> {
   return toHex(await sha256(bytes));
 }
@@ -49,10 +32,7 @@ export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", unshared(bytes)));
 }
 
-/**
- * The type that newer libraries require: the buffer must not be shared memory. This is not checked, but the platform
- * throws a `TypeError`.
- */
+/** For newer type libraries. Shared memory makes the platform throw a `TypeError`. */
 export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;
 }

@@ -1,6 +1,5 @@
 /**
  * A value that all copies of this package in a process share: a dev server's reload, ESM beside CommonJS, two versions.
- * Call it when you need the value, because a module must do nothing while it is loaded.
  *
  * @param name stands for the value's shape as well
  */

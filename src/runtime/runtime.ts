@@ -1,7 +1,7 @@
 import { onAbort } from "./abort.ts";
 import { toHex } from "./bytes.ts";
 
-/** Clocks, timers and randomness, which a simulator can replace. In production you need not pass one. */
+/** Clocks, timers and randomness, which a simulator can replace. */
 export interface Runtime {
   /** Wall clock: ms since 1970. May step in either direction. */
   now(): number;
@@ -26,16 +26,15 @@ export const systemRuntime: Runtime = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   timer(ms, callback, keepsAlive = true) {
-    // Of the library that has set it, because fake timers may come or go meanwhile.
+    // Fake timers may come or go meanwhile.
     const cancel = clearTimeout;
     const id = setTimeout(callback, ms);
-    // Node and Bun. Elsewhere the id is a number.
+    // Node and Bun have it.
     if (!keepsAlive) Object(id).unref?.();
     return () => cancel(id);
   },
   random: () => Math.random(),
   randomBytes: (bytes) => {
-    // Newer type libraries refuse shared memory.
     crypto.getRandomValues(bytes as Uint8Array<ArrayBuffer>);
   },
 };
@@ -52,19 +51,19 @@ export function sharesRequests(): boolean {
   return navigator?.userAgent !== "Cloudflare-Workers" && EdgeRuntime === undefined;
 }
 
-/** ms by which two clocks may seem to move apart because one of them shows whole ms. */
+/** ms, because a clock may show whole ms only. */
 const rounding = 2;
 
-/** By runtime, because each reading by any part of the library shortens the time between two readings. */
+/** Shared, because each reading by any part of the library shortens the time between two readings. */
 const clocks = new WeakMap<Runtime, () => number>();
 
 /**
- * Starts a clock that errs on the safe side: of the wall clock and the monotonic clock it believes the one that
- * advanced more. The wall clock may be set back, and the monotonic clock stands still while a Lambda is frozen. If one
- * happens after the other, both totals are too small, so the clocks are compared at every reading.
+ * Errs on the safe side: of the wall clock and the monotonic clock it believes the one that advanced more. The wall
+ * clock may be set back, and the monotonic clock stands still while a Lambda is frozen. If one happens after the other,
+ * both totals are too small, so the clocks are compared at every reading.
  *
- * Assumption: between two readings at least one of the clocks goes on. Every call of the library reads them, and while
- * something listens to the signal of a hold they are read once a second.
+ * Assumption: between two readings at least one of the clocks goes on. Every call of the library reads them, and a
+ * signal in use reads them once a second.
  */
 export function stopwatch(runtime: Runtime): () => number {
   const now = clocks.get(runtime) ?? steadyClock(runtime);
@@ -73,7 +72,7 @@ export function stopwatch(runtime: Runtime): () => number {
   return () => now() - start;
 }
 
-/** Never goes back. Of each step of a clock it misses at most 3 ms, which could as well be rounding. */
+/** Never goes back. Of each step it misses at most 3 ms, which could be rounding. */
 function steadyClock(runtime: Runtime): () => number {
   let wall = runtime.now();
   let monotonic = runtime.monotonic();
@@ -84,9 +83,8 @@ function steadyClock(runtime: Runtime): () => number {
     const step = runtime.monotonic() - monotonic;
     latest = Math.max(latest, before + Math.max(wallStep, step));
     const ahead = Math.round(wallStep - step);
-    // The wall clock was set, the process was frozen, or fake timers have replaced the clocks: both are read anew from
-    // here on. A wall clock that falls behind counts even within the rounding, or as much would be missing from the
-    // next freeze.
+    // The wall clock was set, the process was frozen, or fake timers have replaced the clocks, so both are read anew. A
+    // wall clock that falls behind counts even within the rounding, or as much would be missing from the next freeze.
     if (ahead < 0 || ahead > rounding || step < 0) {
       wall += wallStep;
       monotonic += step;
@@ -122,10 +120,9 @@ export function settledWithin(runtime: Runtime, ms: number, work: Promise<unknow
   });
 }
 
-/** Of every {@link randomToken}. */
 export const tokenLength = 33;
 
-/** 128 bits, beginning with a letter, so that no client in between parses it as JSON or a number. */
+/** Begins with a letter, so that no client in between parses it as JSON or a number. */
 export function randomToken(runtime: Runtime): string {
   const bytes = new Uint8Array(16);
   runtime.randomBytes(bytes);
@@ -136,13 +133,11 @@ export function randomToken(runtime: Runtime): string {
 export type WaitUntil =
   | ((promise: Promise<unknown>) => void)
   | {
-      /** Keeps the platform alive until the promise settles. */
       waitUntil(promise: Promise<unknown>): void;
     };
 
 /**
- * Its failure is ignored, as is that of an asynchronous `waitUntil`, so that it does not end the process as an
- * unhandled rejection.
+ * A failure must not end the process as an unhandled rejection.
  *
  * @returns false: the caller has to wait for it
  */
@@ -159,7 +154,7 @@ export function keepAlive(
     Promise.resolve(returned).catch(ignore);
     return true;
   } catch {
-    // The context has ended, or cannot be called like this. The caller waits itself, so that no lock is lost.
+    // The context has ended, or cannot be called like this.
     return false;
   }
 }
