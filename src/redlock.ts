@@ -53,7 +53,7 @@ export type Routine<Held extends Lock | undefined, Result> = (lock: Held) => Pro
  */
 export class Redlock implements LockClient {
   /**
-   * A client for locks on these endpoints. It sends nothing yet.
+   * It sends nothing yet.
    *
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are equal
    */
@@ -70,7 +70,7 @@ export class Redlock implements LockClient {
    * @param resource one name, or several that are acquired all together or not at all
    * @throws LockHeldError when it was still held after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Acquired locks are rolled back
    */
   acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
@@ -84,7 +84,6 @@ export class Redlock implements LockClient {
    *
    * @returns null when someone else holds it, or contenders that came at once got a part each
    * @throws QuorumError when that could not be known
-   * @throws RangeError when the options have a `wait`
    */
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
@@ -97,10 +96,8 @@ export class Redlock implements LockClient {
 
   /**
    * Runs `routine` while holding the lock, extends the lock while it runs, and always releases it. Await all work in
-   * the routine, because the lock is released when the routine's promise settles.
-   *
-   * If the release fails, the call still returns the routine's result, or throws the routine's error, because a caller
-   * would repeat work that seems to have failed. The `released` event has the error, and the ttl frees the lock.
+   * the routine, because the lock is released when the routine's promise settles. If the release fails, you still get
+   * the routine's result or error, and the ttl frees the lock.
    *
    * @throws LockLostError when the lock was lost before the routine ended, unless the routine itself threw
    * @throws what {@link Redlock.acquire} throws
@@ -130,7 +127,6 @@ export class Redlock implements LockClient {
     resource: string | readonly string[],
     ...rest: [Routine<never, Result>] | [UsingOptions, Routine<never, Result>]
   ): Promise<Result> {
-    // The overloads have made sure of the type.
     const routine = rest[rest.length - 1] as Routine<Lock | undefined, Result>;
     if (typeof routine !== "function") {
       throw new TypeError("using needs a routine as its last argument: redlock.using(resource, routine)");
@@ -170,14 +166,12 @@ refuseMethods("redlock", Redlock.prototype, {
   on: "the option onEvent",
 });
 
-/** @param options checked */
 async function acquireOn(
   { settings, options: defaults }: ClientState,
   resource: string | readonly string[],
   options: AcquireOptions,
 ): Promise<Lock> {
-  // Defaults that depend on other options, as the timeout on the ttl, are computed anew from the options as they were
-  // given.
+  // Defaults such as the timeout depend on other options.
   const usesDefaults = Object.keys(options).length === 0;
   const own = usesDefaults ? settings : resolveSettings(settings, defaults, options);
   const resources = checkResources(resource);

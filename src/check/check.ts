@@ -16,7 +16,6 @@ export function checkInteger(name: string, value: number, min: number, max: numb
   return value;
 }
 
-/** Null and arrays are no objects. */
 export function checkType<Value>(name: string, value: Value, type: string): Value {
   if (typeof value === type && value !== null && !Array.isArray(value)) return value;
   throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);
@@ -27,7 +26,6 @@ export function checkThis(object: unknown, call: string): void {
   if (!object) throw new TypeError(`the method was taken off its object: call it as ${call}`);
 }
 
-/** `expected`: with an article. */
 export function wrongType(name: string, value: unknown, expected: string): TypeError {
   const what = value === undefined ? "is missing: it must be" : "must be";
   return new TypeError(`${name} ${what} ${expected}${value === undefined ? "" : `, got ${show(value)}`}`);
@@ -75,7 +73,6 @@ export function isWellFormed(value: string): boolean {
 /** Throws a TypeError or RangeError that names the option. */
 export type Check = (name: string, value: never) => unknown;
 
-/** The compiler notices a missing option. */
 export type Schema<Options> = { readonly [Name in keyof Options]-?: Check };
 
 export function number(min: number, max: number, unit?: "ms"): Check {

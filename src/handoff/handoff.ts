@@ -21,16 +21,16 @@ export interface LockJSON {
   readonly endpoints: readonly string[];
 }
 
-/** Options of {@link resume}, which does not wait. The message has the others. */
+/** Options of {@link resume}. The message has the others. */
 export type ResumeOptions = Omit<LockOptions, "ttl" | "fencing" | "prefix" | "wait" | "backoff">;
 
 const namesOf = ({ endpoints }: Settings) => endpoints.map(({ name }) => name).sort();
 
 /**
- * Hands a lock over to another process, which calls {@link resume}. Your handle ends at once, but the lock stays held
- * until its ttl ends, even beyond your `deadline`.
+ * Hands a lock over to another process, which calls {@link resume}. Your handle ends, but the lock stays held until its
+ * ttl ends, even beyond your `deadline`.
  *
- * @returns the message for `resume`, as plain JSON. It contains the lock's token: treat it as a secret
+ * @returns plain JSON with the lock's token: treat it as a secret
  * @throws LockLostError when the lock is lost, released, or handed over already
  * @throws QuorumError when the lock had a `deadline`, and too few endpoints extended it to its whole ttl
  *
@@ -74,8 +74,8 @@ export async function resume(redlock: LockClient, json: LockJSON, options?: Resu
 
 /**
  * At each endpoint, claims the message, and then swaps its nonce for a new one. The claim is the tombstone of the
- * message's nonce: it refuses a second delivery after the release, even if an intermediary repeats the giver's acquire,
- * because it outlives the value that this would write. A failed call swaps back, and then deletes its claim.
+ * message's nonce: it refuses a second delivery, even after the release and a repeated acquire of the giver. A failed
+ * call swaps back, and then deletes its claim.
  */
 function takeover(settings: Settings, { resources, value, fence }: LockJSON): Protocol {
   const { nonce, note } = parseHolder(value);

@@ -8,9 +8,6 @@ import { randomToken } from "../runtime/runtime.ts";
 import { freeScript } from "./free.lua.ts";
 
 /**
- * Deletes keys on every endpoint.
- *
- * @param name for the error
  * @param shown so many keys, the first ones, decide whether there was anything to free. Default: all
  * @returns whether there was anything to free
  * @throws QuorumError when too few endpoints answered

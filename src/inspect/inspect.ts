@@ -21,11 +21,10 @@ export interface Inspection {
    * could release the lock.
    */
   readonly holder?: string | undefined;
-  /** The `note` that it was acquired with. */
   readonly note?: string | undefined;
   /** ms until it would be free by itself, or 0 if it is free. */
   readonly remaining: number;
-  /** The largest fence that any endpoint has drawn, if any. */
+  /** The largest that any endpoint has drawn. */
   readonly fence: number | undefined;
   readonly votes: readonly InspectionVote[];
 }
@@ -49,8 +48,7 @@ type LockSnapshot = Answer & {
 };
 
 /**
- * Reads the state of a resource and changes nothing. If another program has written one of its keys, that vote is an
- * error with the key.
+ * Reads the state of a resource and changes nothing.
  *
  * @throws QuorumError when too few endpoints answered
  *
@@ -114,7 +112,6 @@ export async function digestOf(holder: string): Promise<string> {
   return (await sha256Hex(new TextEncoder().encode(parseHolder(holder).nonce))).slice(0, 12);
 }
 
-/** `expiries`: in ms, the latest first. */
 function mostFrequentHolder(snapshots: readonly LockSnapshot[]): {
   readonly holder: string;
   readonly expiries: readonly number[];

@@ -3,8 +3,7 @@ import { parseHolder } from "../lock/note.ts";
 import { keyOf } from "../redis/keys.ts";
 import { tokenLength } from "../runtime/runtime.ts";
 
-// Reads keys and values for `redlock-edge list`, the page of the local endpoints, and the playground. No entry of the
-// package.
+// For `redlock-edge list`, the local endpoints and the playground. No entry of the package.
 
 export { keyOf };
 
@@ -18,13 +17,10 @@ export interface StoredKey {
    * - `slot`: a holder of a `Semaphore`'s permit. `limit`: the number of permits.
    * - `read-write`: a holder of a `ReadWriteLock`. `writers`: the waiting writers.
    * - `fair`: the holder of a `FairLock`. `queue`: its waiters. `reentrant`: the holder of a `ReentrantLock`.
-   * - `latch`, `barrier`: the arrivals. `debounce`: the last call. `once`: the interval's claim or result,
-   *   `once-end`: its
-   * end, `once-fence`: its counter.
-   * - `singleton`: the newest call.
+   * - `latch`, `barrier`: the arrivals. `debounce`, `singleton`: the last call.
+   * - `once`: the interval's claim or run, `once-end`: its end, `once-fence`: its counter.
    * - `mailbox`: the holder of the turn. `mailbox-order` and `mailbox-values`: the waiting messages. `mailbox-done`:
-   *   a handled
-   * message.
+   *   a handled one.
    * - `void`: a tombstone.
    */
   readonly kind: string;
@@ -80,8 +76,8 @@ export interface StoredCount {
 const holds: ReadonlySet<string> = new Set(["lock", "slot", "fair", "reentrant", "once", "mailbox"]);
 
 /**
- * @param text a string as GET returns it. The first 800 bytes are enough
- * @returns undefined if a value of this kind shows nothing, or has another form
+ * @param text as GET returns it. The first 800 bytes are enough
+ * @returns undefined if the value has another form
  */
 export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
   if (holds.has(kind)) return { type: "hold", ...holdOf(holderIn({ kind }, text)) };
@@ -90,7 +86,6 @@ export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): Sto
   return attempts === undefined ? undefined : { type: "count", attempts };
 }
 
-/** The holder as locks store it. */
 export function holderIn({ kind }: Pick<StoredKey, "kind">, text: string): string {
   // The number of the holder's last step follows.
   if (kind === "mailbox") return text.replace(/ \d+$/, "");
@@ -111,7 +106,7 @@ function recordOf(text: string): Omit<StoredRecord, "type"> {
   return { state, since: at };
 }
 
-/** The random names in a value or an argument, each of a lock's handle or a run. */
+/** The random names in a value, each of a lock's handle or a run. */
 export function tokensIn(text: string): string[] {
   return text.match(/t[0-9a-f]{32}/g) ?? [];
 }

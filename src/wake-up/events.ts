@@ -1,4 +1,3 @@
-// Server-sent events, as Upstash streams the messages of a channel:
 // https://upstash.com/docs/redis/features/restapi#subscribe--publish-commands
 
 /** A release, for all waiters without a name. */
@@ -9,14 +8,9 @@ export const asks = (id: string): string => `ask:${id}`;
 
 export const isAsking = (message: string): boolean => message.startsWith("ask:");
 
-/** In characters: a channel of 1 024, encoded, and more. */
+/** Longer than an encoded channel of 1 024 characters. */
 const maxLine = 8_192;
 
-/**
- * For text in pieces of any length.
- *
- * @throws RangeError
- */
 export function lineSplitter(): (text: string) => string[] {
   let rest = "";
   return (text) => {

@@ -9,24 +9,22 @@ import { asks, free, isAsking } from "./events.ts";
 import { sharedStream } from "./shared-streams.ts";
 import type { ChannelStream, StreamReader } from "./stream.ts";
 
-/** After so many ms without a message, drawn between these, a waiter asks. */
+/** ms without a message after which a waiter asks, drawn between these. */
 const silence = { min: 1_000, max: 2_000 };
 
 /** ms after which a waiter asks whatever messages come, because they may be forged. */
 const maxSleep = 30_000;
 
-/** ms for a far endpoint to answer. */
+/** In ms, for far endpoints. */
 const leastPatience = 20;
 
 /** ms until an endpoint is asked for a stream again. */
 const rest = { afterCut: 1_000, afterFailure: 30_000 };
 
 /**
- * Listens to one channel at one endpoint: the first that answers soon, so that most waiters hear the same messages. Of
- * several resources, it listens to the one in the way.
- *
- * It polls until the stream stands. A message only shortens a pause or shows that somebody else asks, so no lock waits
- * for an endpoint that has stopped.
+ * Listens at the first endpoint that answers soon, so that most waiters hear the same messages. It polls until the
+ * stream stands. A message only shortens a pause or shows that somebody else asks, so no lock waits for an endpoint
+ * that has stopped.
  */
 export class ChannelListener implements WakeUpListener, StreamReader {
   readonly #settings: ListenerSettings;
@@ -34,20 +32,17 @@ export class ChannelListener implements WakeUpListener, StreamReader {
   readonly #resources: readonly string[];
   readonly #elapsed: () => number;
   readonly #asks: string;
-  /** When an endpoint may be asked for a stream again, in ms of `#elapsed`, as all times here. */
+  /** In ms of `#elapsed`, as all times here. */
   readonly #restsUntil = new Map<Endpoint, number>();
   #stream: ChannelStream | undefined;
-  /** Since when it hears every message. */
   #hearsSince = Infinity;
   #heardAt = 0;
   #askAt = Infinity;
-  /** The releases that nobody has asked for yet. A semaphore may have several. */
+  /** Releases that nobody has asked for yet. */
   #unasked = 0;
-  /** Whether others wait, too. */
   #isCrowd = false;
-  /** By a message, since the last pause began. */
   #wasCalled = false;
-  /** ms that the last round took. */
+  /** In ms. */
   #roundTrip = 0;
   #isClosed = false;
   #wake: (() => void) | undefined;
@@ -76,10 +71,9 @@ export class ChannelListener implements WakeUpListener, StreamReader {
       const until = isTold ? Math.min(Math.max(began, this.#heardAt) + quiet, latest) : began + poll;
       const remaining = Math.min(until, this.#askAt) - this.#elapsed();
       if (remaining <= 0) break;
-      // A coarse clock may not show a part of a ms pass.
+      // A clock may be coarse.
       await this.#idle(Math.ceil(remaining), signal);
     }
-    // Messages during the next round are for the pause after it.
     this.#askAt = Infinity;
   }
 
@@ -151,7 +145,6 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     this.#stream?.join(this);
   }
 
-  /** Of the resources that were found held, or of the first one. */
   #channelsInTheWay(calls: WakeUpPause["round"]["calls"]): string[] {
     const { prefix } = this.#settings;
     const indexes = calls.flatMap(({ answer }) =>
@@ -161,7 +154,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     return indexes.map((index) => channelOf(prefix, this.#waiter.kind, this.#resources[index]!));
   }
 
-  /** @param ms until its endpoint may be asked for a stream again */
+  /** @param ms until its endpoint is asked again */
   #leave(ms = 0): void {
     const stream = this.#stream;
     if (!stream) return;
@@ -172,7 +165,6 @@ export class ChannelListener implements WakeUpListener, StreamReader {
     this.#wake?.();
   }
 
-  /** Ends early with a message or an abort. */
   #idle(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {

@@ -5,10 +5,8 @@ import { ChannelListener } from "./listener.ts";
 
 /**
  * Wakes up waiters by Redis's pub/sub: a waiter reads a stream of server-sent events (Upstash's `/subscribe`), and a
- * release publishes on every endpoint. Set it as `wakeUp` for holders and for waiters.
- *
- * A release costs one command more for each resource, a wait 2, and each question of a waiter one more at one endpoint.
- * A waiter that gets no message asks after 1 to 2 seconds.
+ * release publishes on every endpoint. Set it as `wakeUp` for holders and for waiters. Commands: one more for a release
+ * of each resource, 2 for a wait, and one for each question of a waiter.
  *
  * @example
  * const redlock = new Redlock({ endpoints, wakeUp: pubSub });

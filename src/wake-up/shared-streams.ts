@@ -26,7 +26,7 @@ function isOurs({ signal }: Scope): boolean {
   }
 }
 
-/** @returns undefined if another stream would leave a Worker's invocation too few connections */
+/** @returns undefined if a Worker's invocation would have too few connections left */
 export function sharedStream(
   endpoint: Endpoint,
   channel: string,

@@ -6,11 +6,9 @@ export interface StreamReader {
   /** Every later message arrives. */
   onSubscribed(): void;
   onMessage(message: string): void;
-  /** `hasStood`: it had been subscribed. */
   onEnd(hasStood: boolean): void;
 }
 
-/** A subscription to one channel at one endpoint, shared by its waiters. */
 export class ChannelStream {
   readonly endpoint: Endpoint;
   readonly channel: string;
@@ -20,10 +18,7 @@ export class ChannelStream {
   readonly #forget: (stream: ChannelStream) => void;
   #stands = false;
 
-  /**
-   * @param context `timeout`: ms until the subscription must stand
-   * @param forget called when it has ended
-   */
+  /** @param context `timeout`: ms until the subscription must stand */
   constructor(
     endpoint: Endpoint,
     channel: string,
@@ -46,7 +41,6 @@ export class ChannelStream {
     if (this.#stands) reader.onSubscribed();
   }
 
-  /** The last reader ends the stream. */
   leave(reader: StreamReader): void {
     this.#readers.delete(reader);
     if (this.#readers.size === 0) this.#end();
