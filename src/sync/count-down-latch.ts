@@ -7,7 +7,7 @@ import {
   Arrivals,
 } from "./internal/arrivals.ts";
 
-/** Options of a {@link CountDownLatch}: its count, and the defaults of its calls. */
+/** Options of a {@link CountDownLatch}. */
 export interface CountDownLatchOptions extends ArrivalDefaults {
   /** How many ids open it: an integer from 1 to 1 000, equal in all clients. */
   readonly count: number;
@@ -20,25 +20,22 @@ export interface CountDownLatchOptions extends ArrivalDefaults {
 
 /** The state of a {@link CountDownLatch}. */
 export interface LatchState {
-  /** Once a call has returned true, every later call does. */
   readonly open: boolean;
   /** May vary by one if only a minority of the endpoints knows of an arrival. */
   readonly arrived: number;
   readonly remaining: number;
 }
 
-// A latch has two generations: `g0` has the arrivals, and `g1` means open. Each reset by an operator begins an epoch,
-// whose generations begin with a `g2` and something longer in place of the `g`.
+// Generation `g0` has the arrivals, and `g1` means open. After a reset by an operator, a `g2` and something longer
+// replace the `g`.
 const firstEpoch = "g";
 const closed = "0";
 const open = "1";
 
 /**
  * Opens when `count` different ids have arrived, and stays open. A repeated arrival counts once, so after an error
- * simply arrive again.
- *
- * It never opens too early. At least one arrival gets `open: true`, and several that arrive at once may. So a routine
- * that may run only once needs a guard of its own (`Idempotency.run`).
+ * simply arrive again. It never opens too early. At least one arrival gets `open: true`, and several that arrive at
+ * once may: guard a routine that may run only once (`Idempotency.run`).
  *
  * @example
  * const parts = new CountDownLatch(redlock, `import:${id}`, { count: 5 });
@@ -50,7 +47,6 @@ export class CountDownLatch {
   readonly count: number;
   readonly #arrivals: Arrivals;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CountDownLatchOptions) {
     this.#arrivals = new Arrivals(redlock, { name, kind: "latch", counted: "count" }, given);
     this.name = name;
@@ -58,10 +54,11 @@ export class CountDownLatch {
   }
 
   /**
-   * Counts `id` as arrived, once. Retries for up to `wait` while too few endpoints answer.
+   * Counts `id` as arrived, once.
    *
    * @param id 1 … 255 characters
-   * @throws QuorumError when too few endpoints answered. The arrival may still count, and you can repeat it
+   * @throws QuorumError when too few endpoints answered within `wait`. The arrival may still count, and you can repeat
+   * it
    * @throws LimitMismatchError when the latch is in use with another count
    * @throws the signal's reason. The arrival may still count
    */
@@ -76,16 +73,15 @@ export class CountDownLatch {
    * @throws ArrivalsMissingError when it was still closed after `wait`
    * @throws QuorumError when too few endpoints answered in the last round
    * @throws LimitMismatchError when the latch is in use with another count
-   * @throws the signal's reason
    */
   async wait(options: ArrivalOptions = {}): Promise<void> {
     await this.#poll({}, options, true);
   }
 
   /**
-   * Returns the state without changing it. Retries for up to `wait` while too few endpoints answer.
+   * Returns the state without changing it.
    *
-   * @throws QuorumError when too few endpoints answered
+   * @throws QuorumError when too few endpoints answered within `wait`
    * @throws LimitMismatchError when the latch is in use with another count
    */
   inspect(options: ArrivalOptions = {}): Promise<LatchState> {
@@ -111,12 +107,12 @@ export class CountDownLatch {
       for (const id of ids) arrived.add(id);
       const isOpen = latest === epoch + open;
       if (isOpen && isDecided) return { value: { open: true, arrived: count, remaining: 0 } };
-      // A minority may forget, so a quorum must know that the latch is open before any call returns it.
+      // A quorum must know, because a minority may forget.
       if (isOpen || arrived.size >= count) return { to: epoch + open };
       if (result !== "granted") return query;
       // Three that arrive at once, each at two of three endpoints, may each have met only one other. A query after the
-      // own arrival finds all arrivals that were complete before. Unanimous endpoints need none: an id that is missing
-      // there arrives later everywhere, and finds all of them.
+      // own arrival finds all that were complete before. Unanimous endpoints need none: a missing id arrives later
+      // everywhere, and finds all.
       if (query.id !== undefined && !isUnanimous) return {};
       if (waits) return query;
       return { value: { open: false, arrived: arrived.size, remaining: count - arrived.size } };

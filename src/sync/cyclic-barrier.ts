@@ -12,20 +12,20 @@ import {
   runOf,
 } from "./internal/arrivals.ts";
 
-/** Options of a {@link CyclicBarrier}: its parties, and the defaults of its calls. */
+/** Options of a {@link CyclicBarrier}. */
 export interface CyclicBarrierOptions extends ArrivalDefaults {
   /** How many wait for each other: an integer from 1 to 1 000, equal in all clients. */
   readonly parties: number;
   /**
-   * How long Redis remembers the barrier after the last arrival, in ms: an integer from 10 to 2 147 483 647. Default
-   * 86 400 000 (24 hours).
+   * How long Redis remembers the barrier after the last arrival, in ms: an integer from 10 to 2 147 483 647. Default 86
+   * 400 000 (24 hours).
    */
   readonly ttl?: number | undefined;
 }
 
 /** Of a party that has not passed yet. */
 interface PartyState {
-  /** The generation where it arrives, or to which it moves the others. Undefined: it does not know the latest yet. */
+  /** Undefined: it does not know the latest yet. */
   to: string | undefined;
   /** Where it has arrived, or may have. */
   readonly arrived: string[];
@@ -33,21 +33,20 @@ interface PartyState {
   passed: string | undefined;
 }
 
-// A generation has a level and a run. A run begins with a random name if nothing is stored, so no run begins twice. The
-// next level of a run is written only by a party that found all arrivals in the level before, in the union of a
-// quorum's sets. An endpoint stores one generation, and only moves to a later one. So:
+// A generation has a level and a run. A run begins with a random name if nothing is stored, so no run begins twice.
+// Only a party that found all arrivals of a level, in the union of a quorum's sets, writes the next level. An endpoint
+// only moves to a later generation. So:
 //
 // - No party passes before all have arrived.
 // - No party arrives in level k twice: once it has passed k, it finds a quorum above k. Nor does it arrive in k + 1 first:
 //   k + 1 exists only if it has arrived in k, and then it passes k when it finds k + 1.
-// - Parties that begin at once may each begin a run. At every endpoint the greater name wins, and a party that finds it
-//   arrives there, too. If the other run is complete first, its next level wins, because levels are compared before names: a
-//   party that waits in the first run has arrived in both, and passes. If names were compared first, a run that a process
-//   began at one endpoint before it died could set the others back.
+// - Parties that begin at once may each begin a run. The greater name wins, and a party that finds it arrives there, too. If
+//   the other run is complete first, its next level wins, because levels are compared before names: a party that waits in
+//   the first run has arrived in both. If names were compared first, a dead process's run could set the others back.
 
 /**
- * Higher than the last level of a run that a quorum has forgotten, so that a minority's memory of that run is not a
- * later generation. A run has 10 000 levels for each ttl that it lasts.
+ * Higher than the last level of a run that a quorum has forgotten, because a minority may remember it. A run has 10 000
+ * levels for each ttl that it lasts.
  */
 function firstLevel(now: number, ttl: number): number {
   return Math.floor(now / ttl) * 10_000;
@@ -55,10 +54,8 @@ function firstLevel(now: number, ttl: number): number {
 
 /**
  * A point at which `parties` wait for each other, again and again. Each party has its own id, and there are no more ids
- * than parties.
- *
- * No party passes before all have arrived. An arrival stays even if the party gives up waiting or its process dies, and
- * a further call with this id goes on waiting.
+ * than parties. No party passes before all have arrived. An arrival stays even if the party gives up waiting or its
+ * process dies.
  *
  * @example
  * const barrier = new CyclicBarrier(redlock, "shuffle", { parties: 3 });
@@ -71,10 +68,9 @@ export class CyclicBarrier {
   readonly name: string;
   readonly parties: number;
   readonly #arrivals: Arrivals;
-  /** By id, because a party that goes on must not count as one that arrives anew. */
+  /** A party that goes on must not count as one that arrives anew. */
   readonly #states = new Map<string, PartyState>();
 
-  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CyclicBarrierOptions) {
     this.#arrivals = new Arrivals(redlock, { name, kind: "barrier", counted: "parties" }, given);
     this.name = name;
@@ -82,15 +78,14 @@ export class CyclicBarrier {
   }
 
   /**
-   * Arrives, and waits for the others for up to `wait`. After an error the party may still have arrived. To go on, call
-   * again with this id.
+   * Arrives, and waits for the others for up to `wait`. After an error the party may still have arrived: call again
+   * with this id to go on.
    *
    * @param id the party's, 1 … 255 characters
-   * @returns the number of the complete generation, equal for all parties and greater by 1 each time
+   * @returns the number of the complete generation, greater by 1 each time
    * @throws ArrivalsMissingError when some were missing after `wait`
    * @throws QuorumError when too few endpoints answered in the last round
    * @throws LimitMismatchError when the barrier is in use with another number of parties
-   * @throws the signal's reason
    */
   async arriveAndWait(id: string, options: ArrivalOptions = {}): Promise<number> {
     checkText("id", id);
@@ -121,13 +116,12 @@ export class CyclicBarrier {
     // The oldest is first.
     states.delete(id);
     states.set(id, state);
-    // There are no more ids than parties, so the surplus was given up.
+    // The surplus was given up.
     for (const other of states.keys()) if (states.size > this.parties) states.delete(other);
     return state;
   }
 }
 
-/** It looks, arrives, or, once it may pass, moves a quorum to the next generation. */
 function queryOf({ to, passed }: PartyState, id: string): ArrivalQuery {
   if (to === undefined) return {};
   return passed ? { to } : { to, id };

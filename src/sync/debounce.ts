@@ -4,15 +4,13 @@ import { sleep } from "../runtime/runtime.ts";
 import { type WaitOptions, waitSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
-/**
- * The window of {@link debounce}, and the options of the call. All calls of a name must share one `window` and `ttl`.
- */
+/** Options of {@link debounce}. All calls of a name must share one `window` and `ttl`. */
 export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "deadline" | "wakeUp"> {
   /** ms without a later call after which the routine runs: an integer from 1 to 1 073 741 823 (12 days). */
   readonly window: number;
   /**
-   * How long after its window a call may still find that it was the last, in ms: an integer from 10 to 1 073 741 823. A
-   * process that is frozen for longer does not run its routine. Default: the client's.
+   * How long after its window a call may still find that it was the last, in ms: an integer from 10 to 1 073 741 823.
+   * Default: the client's.
    */
   readonly ttl?: number | undefined;
 }
@@ -22,7 +20,7 @@ const { autoExtend: _extend, maxHold: _hold, deadline: _deadline, wakeUp: _wakeU
 /** `ran: false`: a later call superseded this one. */
 export type DebounceOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
-/** In ms. Window and ttl together are a ttl that Redis and timers keep. */
+/** In ms. Window and ttl are added up. */
 const maxWindow = 2 ** 30 - 1;
 
 const schema: Schema<DebounceOptions> = {
@@ -32,16 +30,13 @@ const schema: Schema<DebounceOptions> = {
 };
 
 /**
- * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, superseded it: of a
- * burst of calls the last one runs.
- *
- * If the process of the last call dies in the window, no other call runs instead. While calls never pause for `window`,
+ * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, superseded it. If
+ * the process of the last call dies in the window, no other call runs instead. While calls never pause for `window`,
  * none runs. Two bursts can overlap, and then both run.
  *
  * @throws QuorumError when too few endpoints answered. The routine did not run
  * @throws LockLostError when the process was frozen for so long that it cannot know whether it was the last
- * @throws TypeError | RangeError when an argument is wrong
- * @throws the routine's error, or the reason of the signal that ends the waiting
+ * @throws the routine's error, or the signal's reason
  * @example
  * ctx.waitUntil(debounce(redlock, `reindex:${shop}`, { window: 2_000 }, () => reindex(shop)));
  */
@@ -53,7 +48,7 @@ export async function debounce<Value>(
 ): Promise<DebounceOutcome<Value>> {
   checkCall("debounce(redlock, name, { window: 2_000 }, routine)", { redlock, name, options, routine });
   checkName("name", name);
-  // Without the hints of the other synchronizers, because no call of this one has a deadline.
+  // No call of this one has a deadline.
   const hints = { usual: "window", required: ["window"] };
   const { window, ...given } = checkOptions("debounce", options, schema, hints);
   const { signal } = given;

@@ -1,9 +1,9 @@
 import { RedlockError } from "../errors/errors.ts";
 
-/** A latch is in use with another count, or a barrier with another number of parties. */
+/** A latch is in use with another count, or a barrier with other parties. */
 export class LimitMismatchError extends RedlockError {
   readonly resource: string;
-  /** The count, or the number of parties, that this client asked for. */
+  /** As this client asked for. */
   readonly count: number;
   readonly inUse: number;
 
@@ -21,7 +21,6 @@ export class LimitMismatchError extends RedlockError {
 /** The waiting ended before all had arrived at a latch or a barrier. */
 export class ArrivalsMissingError extends RedlockError {
   readonly resource: string;
-  /** The expected arrivals. */
   readonly count: number;
   readonly arrived: number;
   /** How long the call waited, in ms. */
@@ -37,13 +36,10 @@ export class ArrivalsMissingError extends RedlockError {
   }
 }
 
-/**
- * `refreshOnce` has got a new value, and it may be stored nowhere: `write` failed until the ttl was over, the store
- * refused it and has nothing fresh, or `write` returned neither true nor false. Only this error has the value.
- */
+/** `refreshOnce` has got a new value, and it may be stored nowhere. Only this error has the value. */
 export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
   readonly key: string;
-  /** The result of `refresh`. It is not enumerable, so that no log shows it. */
+  /** Not enumerable, so that no log shows it. */
   declare readonly value: Value;
 
   constructor(key: string, value: Value, cause?: unknown) {
@@ -59,7 +55,6 @@ export class RefreshedNotWrittenError<Value = unknown> extends RedlockError {
 /** The mailbox takes no more messages. The message is not in it. */
 export class MailboxFullError extends RedlockError {
   readonly resource: string;
-  /** The most messages that wait there. */
   readonly maxSize: number;
 
   constructor(resource: string, maxSize: number) {

@@ -24,11 +24,8 @@ import { isInteger, itemsOf } from "./internal/reply.ts";
 
 /**
  * A lock that is granted in the order of waiting. It is as exclusive as a plain lock, separate from the plain lock of
- * this name, and has no fence.
- *
- * A waiter is served before everybody who comes later, as long as it keeps sending requests. If its process dies, it is
- * skipped after its last pause and two `timeout`s. The wall clocks of the waiters decide who came first: a waiter whose
- * clock is ahead waits longer by that much.
+ * this name, and has no fence. A dead waiter is skipped after its last pause and two `timeout`s. The waiters' wall
+ * clocks decide who came first, so if your clock is ahead, you wait longer.
  *
  * @example
  * const till = new FairLock(redlock, "till", { ttl: 30_000 });
@@ -42,7 +39,6 @@ export class FairLock {
   /**
    * @param options defaults of every acquire. The bounds of `backoff` apply to the first in the queue. The others pause
    * longer
-   * @throws TypeError | RangeError when an argument is wrong
    */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
     this.#holds = new Holds(redlock, name, options, {
@@ -58,7 +54,7 @@ export class FairLock {
    *
    * @throws LockHeldError when it was not granted within `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason. Any lock that it acquired is rolled back, and it leaves the queue
+   * @throws the signal's reason. Acquired locks are rolled back
    */
   acquire(options: NotedOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => queued(settings, this.name, options.note));
@@ -83,8 +79,8 @@ interface QueueAnswer extends CellAnswer {
 const fairWaiter = "fair";
 
 /**
- * A plain lock with a queue of tickets at every endpoint. The queue only decides who may try for the lock. A call has
- * one ticket for all its rounds, with one position everywhere, so all endpoints grant the free lock to the same waiter.
+ * The queue only decides who may try for the lock. A call's ticket has one position everywhere, so all endpoints grant
+ * the free lock to the same waiter.
  */
 export function queued(settings: Settings, name: string, note?: string): HoldProtocol<QueueAnswer> {
   const { prefix, runtime, backoff, wait, timeout, wakeUp } = settings;
@@ -96,8 +92,8 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
   let held: Cell | undefined;
 
   /**
-   * ms until the ticket expires: the round may take a timeout, then there is a pause, and the next request may be on
-   * its way for another timeout. A call that does not wait never joins the queue.
+   * In ms: the round may take a timeout, then there is a pause, and the next request may take another timeout. A call
+   * that does not wait never joins the queue.
    */
   function expiry(): number {
     const pause = Math.max(pacer.longest(), 1.5 * told.longest);
@@ -118,8 +114,7 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
     release(call, cell, claim, isAnnounced) {
       if (cell !== held) {
         if (claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
-        // The ticket stays, because those behind it must not be granted the lock: two that each had a part would take
-        // turns.
+        // Those behind it must not be granted the lock, because two that each had a part would take turns.
         if (wait > 0) return rollBack(call, cell, expiry());
       }
       // The ticket may be in the queue.
@@ -131,7 +126,7 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
     fence: undefined,
     next(round) {
       const counts = round.answers().map(({ ahead }) => ahead);
-      // At the worst endpoint of the most favourable quorum.
+      // At the worst endpoint of the best quorum.
       const ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(round.calls.length), counts.length) - 1];
       return { pause: Math.max(pacer.pause(ahead), told.after(round)) };
     },
@@ -139,7 +134,6 @@ export function queued(settings: Settings, name: string, note?: string): HoldPro
     acquired() {
       held = last;
     },
-    // Those behind it need not wait until its ticket expires.
     cleanUp() {
       // It was never queued.
       if (!last || wait === 0) return undefined;

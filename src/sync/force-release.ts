@@ -19,7 +19,7 @@ import {
 import { checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
 import { slotsOf } from "./semaphore.ts";
 
-/** The kinds of the keys to free. The first is there while it is in use. */
+/** The first kind is there while it is in use. */
 export const kindsOf = {
   Semaphore: ["limit"],
   ReadWriteLock: ["read-write", "writers"],
@@ -37,25 +37,21 @@ export type SynchronizerKind = keyof typeof kindsOf;
 
 /**
  * Frees a synchronizer, even while it is held. For operators: stop the holders first, because a holder relies on its
- * lock until its validity ends or it extends, verifies or releases it.
+ * lock until it extends, verifies or releases it.
  *
- * - `Semaphore`, `ReadWriteLock`, `ReentrantLock`, `FairLock`: all holds are gone, and waiters may be served at once.
- *   The
- * semaphore's limit is forgotten.
+ * - `Semaphore`, `ReadWriteLock`, `ReentrantLock`, `FairLock`: all holds are gone. The semaphore's limit is
+ *   forgotten.
  * - `CountDownLatch`: it is closed, without arrivals and count. Waiting calls go on at the new one.
- * - `CyclicBarrier`: arrivals and the number of parties are forgotten. Waiting parties arrive again by themselves,
- *   but
- * parties that gave up have to call again.
+ * - `CyclicBarrier`: arrivals and parties are forgotten. Waiting parties arrive again, but parties that gave up have
+ *   to call again.
  * - `once`: the interval is over for later calls. A running run is not notified.
  * - `Mailbox`: the turn is free. The messages stay.
  *
- * If a request of this function is executed late, it also frees locks that were acquired meanwhile.
+ * If its request is executed late, it also frees locks that were acquired meanwhile.
  *
- * @param name the synchronizer's own name
  * @param options `prefix`, `timeout` and `onEvent`. Default: the client's
  * @returns whether there was anything to free
  * @throws QuorumError when too few endpoints answered. Some may have freed it
- * @throws TypeError | RangeError when an argument is wrong
  * @example
  * await forceRelease(redlock, "CountDownLatch", `import:${id}`); // it was begun with a wrong count
  */
@@ -78,15 +74,14 @@ export async function forceRelease(
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
   // Nobody knows the largest limit in use.
   if (kind === "Semaphore") keys.push(...slotsOf(settings, name));
-  // The second key of `once` outlives its interval, so it does not show that there is anything to free.
+  // The second key of `once` outlives its interval.
   return freeKeys(settings, name, keys, kind === "once" ? 1 : keys.length);
 }
 
 const maxTries = 10;
 
 /**
- * Supersedes the generation of a latch or barrier by a later one, because a late request would bring deleted arrivals
- * back.
+ * A late request would bring deleted arrivals back, so a later generation supersedes them.
  *
  * @param laterThan makes a later generation, of no run that there was
  */
@@ -117,7 +112,7 @@ function laterEpoch(latest: string, runtime: Runtime): string {
   return `g2${String(epoch).padStart(16, "0")}${randomToken(runtime)}0`;
 }
 
-/** By two levels, because waiting parties may be about to move to the next one. */
+/** Waiting parties may be about to move to the next level. */
 function laterRun(latest: string, runtime: Runtime): string {
   return generation(levelOf(latest) + 2, randomToken(runtime));
 }

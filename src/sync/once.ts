@@ -21,8 +21,8 @@ import { isInteger, itemsOf } from "./internal/reply.ts";
 /** Options of {@link once}. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "wakeUp"> {
   /**
-   * The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). If a run began with another
-   * length, the shorter one counts.
+   * The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). If calls differ, the shorter
+   * length counts.
    */
   readonly every: number;
   /**
@@ -31,8 +31,8 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" 
    */
   readonly ttl?: number | undefined;
   /**
-   * How long to wait for the outcome of another replica's claim, in ms. With less than the default, `ran: false` may
-   * mean that no run was seen. A call never waits for the end of an interval. Default: twice the ttl.
+   * How long to wait for the outcome of another replica's claim, in ms, but never for the end of an interval. With less
+   * than the default, `ran: false` may mean that no run was seen. Default: twice the ttl.
    */
   readonly wait?: number | undefined;
 }
@@ -58,17 +58,13 @@ export type OnceOutcome<Value> =
 /**
  * Runs `routine` unless a run of this name has begun, on any replica, since `every` ms before the call: **at most
  * once** per interval, even if the routine fails or its process dies. If running twice is better than not at all, use
- * `Idempotency.run`. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is
- * called, and ends `every` ms later by the endpoints' clocks.
- *
- * A call that finds a run returns at once. If it finds a claim, it waits until the claim becomes a run, or expires and
- * this call takes over. So a process that dies before its routine has begun keeps others out for `ttl` only.
+ * `Idempotency.run`. The interval begins at most one `timeout` before the routine, and ends by the endpoints' clocks. A
+ * process that dies before its routine has begun keeps others out for `ttl` only.
  *
  * @returns `ran: false` when another replica has begun, or is about to
  * @throws QuorumError when too few endpoints answered. The routine did not run, but the interval may have begun
  * @throws LockLostError when the claim was lost before the routine could begin
- * @throws TypeError | RangeError when an argument is wrong
- * @throws the routine's error, or the reason of the signal that ends the waiting
+ * @throws the routine's error, or the signal's reason
  * @example
  * // Every replica's cron calls this at midnight, one of them runs it; 23 h, so that tomorrow's is not too early.
  * await once(redlock, "nightly", { every: 23 * 3_600_000 }, ({ signal }) => report({ signal }));
@@ -116,9 +112,8 @@ function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOption
 }
 
 /**
- * Makes the claim a run of the whole interval just before the routine begins, because a claim whose answer was lost
- * must not keep everybody out for a whole interval. An abort ends the retries, but a granted run begins: others may
- * have seen it, and leave the interval to it.
+ * Only now does the claim become a run, because a claim whose answer was lost must not keep everybody out for a whole
+ * interval. After an abort, a granted run begins: others may have seen it, and leave the interval to it.
  */
 async function begin(
   { runtime, backoff }: Settings,
@@ -128,7 +123,7 @@ async function begin(
 ): Promise<void> {
   let outage: QuorumError | undefined;
   const confirm = async () => {
-    // Not taken away: too few endpoints have answered until its end.
+    // Not taken away: too few endpoints have answered.
     if (outage && lock.remaining() <= 0) throw outage;
     protocol.confirmsAgain();
     return { value: await lock.extend(every) };
@@ -139,7 +134,7 @@ async function begin(
         const remaining = lock.remaining();
         if (error instanceof QuorumError) outage = error;
         return {
-          // A coarse clock may not show a part of a ms pass.
+          // A clock may be coarse.
           next: error instanceof QuorumError && remaining >= 1 ? "pause" : "end",
           votes: error instanceof QuorumError ? error.votes : [],
           retryAfter: remaining,
@@ -155,7 +150,7 @@ async function begin(
   }
 }
 
-/** ms for which an endpoint remembers an interval and its fence after its end: 24 hours. */
+/** For an interval and its fence, after its end: 24 hours. */
 const retention = 86_400_000;
 
 interface IntervalAnswer extends CellAnswer {
@@ -166,13 +161,13 @@ interface IntervalAnswer extends CellAnswer {
 interface IntervalProtocol extends Protocol<IntervalAnswer> {
   /** Known once the claim is granted. */
   readonly fence: number;
-  /** The next `extend` is another confirmation, which prolongs what earlier ones began. */
+  /** The next `extend` prolongs what earlier ones began. */
   confirmsAgain(): void;
 }
 
 /**
- * The interval of a name. It is claimed for a short ttl, and an extension makes the claim a run of the whole interval.
- * The stored value tells the two apart, because a refused call waits for a claim, but a run ends it.
+ * An extension makes a claim with a short ttl a run of the whole interval. The stored value tells the two apart,
+ * because a refused call waits for a claim, but a run ends it.
  */
 export function intervalOf(
   { prefix, runtime }: Pick<Settings, "prefix" | "runtime">,
@@ -197,7 +192,7 @@ export function intervalOf(
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
       return undefined;
     },
-    // For the whole interval, because the deadline ends only the run's validity.
+    // The deadline ends only the run's validity.
     extend: (call, cell) =>
       send(call, withoutTombstone(cell), "extend", [every, confirmations, fence, retention]),
     release(call, cell, claim) {

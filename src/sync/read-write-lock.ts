@@ -14,8 +14,6 @@ import { knownPauses, toldPause } from "./internal/queue-pacer.ts";
  * Holds are not reentrant, and a read hold cannot be upgraded: a reader that reads again while a writer waits, or that
  * asks to write, waits for itself until `wait` is over.
  *
- * A hold is a lease: a holder that is paused for longer than its validity may wake up beside its successor.
- *
  * @example
  * const catalogue = new ReadWriteLock(redlock, "catalogue", { ttl: 20_000 });
  * {
@@ -29,7 +27,6 @@ export class ReadWriteLock {
   readonly name: string;
   readonly #holds: Holds;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
     this.#holds = new Holds(redlock, name, options, {
       what: "a read-write lock",
@@ -43,21 +40,19 @@ export class ReadWriteLock {
    *
    * @throws LockHeldError when there still was a writer after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Acquired locks are rolled back
    */
   acquireRead(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => reader(settings, this.name));
   }
 
   /**
-   * Acquires the lock for writing, waiting while anybody holds it. From the first refusal until it gives up, no new
-   * reader enters. If the process dies meanwhile, readers enter again after one and a half pauses and two timeouts, at
-   * least 500 ms.
+   * Acquires the lock for writing, waiting while anybody holds it. Meanwhile no new reader enters. If the process dies,
+   * readers enter again after one and a half pauses and two timeouts, at least 500 ms.
    *
    * @throws LockHeldError when somebody still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws RangeError when the deadline has passed
-   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Acquired locks are rolled back
    */
   acquireWrite(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) => writer(settings, this.name));
@@ -87,7 +82,7 @@ export class ReadWriteLock {
 const kind = "read-write";
 const writers = "writers";
 
-/** Of all readers. A writer's group is a random token, which begins with another letter. */
+/** A writer's group begins with another letter. */
 const readers = "r";
 
 /** One release may serve all waiters. */
@@ -96,17 +91,16 @@ function reader(settings: Settings, name: string): Protocol {
 }
 
 /**
- * A writer is a group of its own. If it waits, it is announced from its first refusal until it holds the lock or gives
- * up. Every round renews the announcement, which expires if the process dies.
+ * A waiting writer is announced from its first refusal on. Every round renews the announcement, which expires if the
+ * process dies.
  */
 function writer(settings: Settings, name: string): HoldProtocol {
   const { runtime, wait, timeout, backoff } = settings;
   const pauses = knownPauses(runtime, backoff);
   const told = toldPause(settings);
-  /** Of the group, and of the announcement. */
   let id = randomToken(runtime);
   let rounds = 0;
-  // Without waiting, there is no later round that readers would have to make room for.
+  // Without a later round, readers need not make room.
   let waits = wait > 0;
   const member = memberOf(settings, name, {
     group: () => id,
@@ -114,11 +108,10 @@ function writer(settings: Settings, name: string): HoldProtocol {
     writers,
     announces() {
       if (!waits) return undefined;
-      // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's
-      // way. Timers fire late on a busy machine.
+      // A living writer has sent its next request by then, even if timers fire late.
       const longest = Math.max(pauses.longest(), told.longest);
       const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * longest + 2 * timeout)));
-      // After one refusal there may be another, so an endpoint that grants must keep readers out, too.
+      // There may be another refusal, so an endpoint that grants must keep readers out, too.
       return { expiry, always: rounds > 1 };
     },
   });
@@ -129,11 +122,11 @@ function writer(settings: Settings, name: string): HoldProtocol {
       return member.cell(nonce);
     },
     confirm(round, cell, ttl) {
-      // The release removes the announcement for good. If the grant was too late, the next round needs another one.
+      // The release removes the announcement for good, and another round needs another one.
       id = randomToken(runtime);
       return member.confirm!(round, cell, ttl);
     },
-    // The expiry that the endpoints were sent includes this pause.
+    // The expiry includes this pause.
     next: (round) => ({ pause: Math.max(pauses.pause(), told.after(round)) }),
     cleanUp() {
       // Nothing was announced.

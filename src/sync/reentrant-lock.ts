@@ -4,7 +4,7 @@ import { randomToken } from "../runtime/runtime.ts";
 import { type Hold, Holds, type SyncOptions, type WaitOptions } from "./internal/hold.ts";
 import { memberOf } from "./internal/members.ts";
 
-/** Options of a {@link ReentrantLock}: its owner, and the defaults of its calls. */
+/** Options of a {@link ReentrantLock}. */
 export interface ReentrantLockOptions extends SyncOptions {
   /**
    * Name of the owner, 1 … 255 characters, for the owner's other processes, too. Everybody who knows it can acquire the
@@ -15,10 +15,8 @@ export interface ReentrantLockOptions extends SyncOptions {
 
 /**
  * A lock that its owner can acquire again while holding it. It is free for others when the owner's last hold was
- * released or has expired. Each hold has its own ttl and validity.
- *
- * It does not exclude the concurrent work of one owner: everything that acquires with one object, or with one `owner`,
- * enters together. An owner that always enters again before it leaves starves the others.
+ * released or has expired. It does not exclude the concurrent work of one owner: everything that acquires with one
+ * object, or with one `owner`, enters together. An owner that always enters again before it leaves starves the others.
  *
  * @example
  * const account = new ReentrantLock(redlock, "account:7", { ttl: 20_000 });
@@ -30,7 +28,6 @@ export class ReentrantLock {
   readonly #owner: string;
   readonly #holds: Holds;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
     this.#holds = new Holds(redlock, name, given, {
       what: "a reentrant lock",
@@ -41,7 +38,7 @@ export class ReentrantLock {
     this.#owner = given.owner ?? randomToken(settingsOf(redlock).runtime);
   }
 
-  /** Everybody who knows it can acquire the lock beside its holder, so neither console.log nor JSON shows it. */
+  /** Neither console.log nor JSON shows it, because everybody who knows it can acquire the lock beside its holder. */
   get owner(): string {
     return this.#owner;
   }
@@ -51,11 +48,11 @@ export class ReentrantLock {
    *
    * @throws LockHeldError when another owner still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason. Any lock that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Acquired locks are rolled back
    */
   acquire(options: WaitOptions = {}): Promise<Hold> {
     return this.#holds.acquire(options, (settings) =>
-      // After a message all waiters draw turns, because it does not tell their owners.
+      // A message does not tell the waiters' owners.
       memberOf(settings, this.name, { group: () => this.owner, waiter: { kind: "reentrant" } }),
     );
   }

@@ -15,23 +15,23 @@ export interface RefreshContext {
   /** Larger than the fence of every earlier refresh of this key. The store must refuse a smaller one than it has. */
   readonly fence: number;
   /**
-   * In `refresh`: aborts after `maxHold`, but not when the lock is lost or the caller gives up, because the answer
-   * would be lost. In `write`: aborts after half of the ttl, and then it is tried again.
+   * In `refresh`: aborts after `maxHold`, but not when the lock is lost, because the answer would be lost. In `write`:
+   * aborts after half of the ttl, and then it is tried again.
    */
   readonly signal: AbortSignal;
 }
 
 /** Options of {@link refreshOnce}. */
 export interface RefreshOptions<Value> extends Omit<NotedOptions, "autoExtend"> {
-  /** Reads the value from the store, before the lock is acquired, with it, and while it is held by others. */
+  /** Reads the value from the store, also while others hold the lock. */
   readonly read: () => Promise<Value> | Value;
   /** Whether a value can still be used. Leave a margin for its use. */
   readonly isFresh: (value: Value) => boolean;
-  /** Gets a new value, in exchange for the current one. */
+  /** Gets a new value for the current one. */
   readonly refresh: (current: Value, context: RefreshContext) => Promise<Value> | Value;
   /**
-   * Stores a new value with its fence: true. If the store has a newer fence, or no such row: false, and nothing
-   * changes. May be called again with this value and fence when it throws or is slow.
+   * Stores a new value with its fence: true. If the store has a newer fence, or no such row: false. May be called again
+   * with this value and fence.
    */
   readonly write: (fresh: Value, context: RefreshContext) => Promise<boolean> | boolean;
 }
@@ -43,21 +43,16 @@ const schema: Schema<RefreshOptions<unknown>> = { ...usual, ...functions };
 const hints = { required: Object.keys(functions), usual: "wait" };
 
 /**
- * Returns a fresh value: the one in the store, without a lock and without any Redis command, or else a new one. For
- * OAuth tokens whose refresh token is accepted once: one call refreshes, and all others, on any replica, return its
- * result.
+ * Returns a fresh value: the one in the store, without any Redis command, or else a new one. For OAuth tokens whose
+ * refresh token is accepted once: one call refreshes, and all others, on any replica, return its result. If `write`
+ * fails, it is called again for `ttl` ms. But if a process dies between the answer to `refresh` and `write`, the value
+ * is lost.
  *
- * If `write` fails, it is called again for `ttl` ms. After that, the error has the value. But if a process dies between
- * the answer to `refresh` and `write`, the value is lost.
- *
- * @param key the name of the refreshed thing, such as the account: 1 … 1 024 characters. The lock is the plain lock of
- * this
- * name
+ * @param key the name of the refreshed thing, such as the account: 1 … 1 024 characters. Its plain lock is used
  * @throws RefreshedNotWrittenError when a new value may be stored nowhere. The error has it
  * @throws LockHeldError when another call has not written after `wait`
  * @throws QuorumError when too few endpoints answered. Nothing was refreshed
  * @throws LockLostError when the lock was lost before `refresh` was called
- * @throws TypeError | RangeError when an argument or a function's result is wrong
  * @throws errors of `read`, `isFresh` and `refresh`, or the reason of the signal, which counts until `refresh` is
  * called
  * @example
@@ -116,7 +111,7 @@ class Refresh<Value> {
 
   async #read(): Promise<Found<Value>> {
     const value = await this.#options.read();
-    // A promise would always count as true, and nothing would ever be refreshed.
+    // A promise would always count as true.
     return { value, isFresh: checkType("the result of isFresh", this.#options.isFresh(value), "boolean") };
   }
 
@@ -139,14 +134,14 @@ class Refresh<Value> {
       if (other?.isFresh) return other.value;
       throw error;
     }
-    // A value that it forgot to return must not be written.
+    // `refresh` may forget to return it.
     if (fresh === undefined || fresh === null) {
       throw wrongType("the result of refresh", fresh, "the new value");
     }
     return this.#save(fresh, fence);
   }
 
-  /** Until the store has answered, for the ttl at most. */
+  /** For the ttl at most. */
   async #save(fresh: Value, fence: number): Promise<Value> {
     const { runtime, ttl, backoff } = this.#settings;
     const isNotWritten = (cause?: unknown): never => {
@@ -168,7 +163,7 @@ class Refresh<Value> {
     return stored.isFresh ? stored.value : isNotWritten();
   }
 
-  /** Its callees may ignore the signal. If they write later, that is right, too, because of the fence. */
+  /** A late write is right, too, because of the fence. */
   #write(value: Value, fence: number): Promise<unknown> {
     const { runtime, ttl } = this.#settings;
     const late = new Error(`write took more than ${ttl / 2} ms`);
@@ -183,7 +178,6 @@ class Refresh<Value> {
   }
 }
 
-/** With a signal that aborts after `ms`. */
 async function within<Result>(
   runtime: Settings["runtime"],
   ms: number,

@@ -22,11 +22,11 @@ import {
 import { isInteger, itemsOf } from "./internal/reply.ts";
 import { slotScript } from "./internal/slot.lua.ts";
 
-/** Options of a {@link Semaphore}: its limit, and the defaults of its calls. */
+/** Options of a {@link Semaphore}. */
 export interface SemaphoreOptions extends SyncOptions {
   /**
    * Most permits held at once: an integer from 1 to 1 000. Callers with other limits share the permits, so there are
-   * never more than the largest limit allows. Every request names a key per permit.
+   * never more than the largest limit. Every request names a key per permit.
    */
   readonly limit: number;
 }
@@ -41,7 +41,6 @@ export interface Permit extends Hold {
 export interface SemaphoreState {
   /** How many of its permits are held on a quorum. */
   readonly held: number;
-  /** The largest limit in use that any endpoint knows. */
   readonly limitInUse: number | undefined;
 }
 
@@ -49,7 +48,7 @@ const mostPermits = 1_000;
 
 /**
  * At most `limit` holders at once. A permit is a lease: a holder that is paused for longer than its validity may wake
- * up beside its successor, and a dead holder's permit is free after its ttl. Waiters are served in no order.
+ * up beside its successor. Waiters are served in no order.
  *
  * @example
  * const uploads = new Semaphore(redlock, "uploads", { limit: 3, ttl: 30_000 });
@@ -61,7 +60,6 @@ export class Semaphore {
   readonly limit: number;
   readonly #holds: Holds;
 
-  /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
     const own = { limit: integer(1, mostPermits) };
     const hints = { required: ["limit"], usual: "limit" };
@@ -77,11 +75,11 @@ export class Semaphore {
   }
 
   /**
-   * Acquires a permit, waiting while none is free. If another limit is in use, the event `limitMismatch` says so.
+   * Acquires a permit, waiting while none is free. The event `limitMismatch` reports another limit in use.
    *
    * @throws LockHeldError when none was free within `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason. Any permit that it acquired, or may still acquire, is rolled back
+   * @throws the signal's reason. Acquired permits are rolled back
    */
   async acquire(options: NotedOptions = {}): Promise<Permit> {
     let protocol: PermitProtocol | undefined;
@@ -103,8 +101,7 @@ export class Semaphore {
   }
 
   /**
-   * Returns the state, and changes nothing. If `limitInUse` is not your `limit`, somebody uses this name with another
-   * one.
+   * Returns the state, and changes nothing.
    *
    * @throws QuorumError when too few endpoints answered
    */
@@ -114,7 +111,7 @@ export class Semaphore {
     const { endpoints, runtime } = settings;
     const send = requestsOf(settings, this);
     const slots = slotsOf(settings, name, limit);
-    // It may take no slot and has none, so it only reads.
+    // Without a slot, it only reads.
     const value = randomToken(runtime);
     const look = (call: Ask) => send(call, { value, slots }, { ttl: 0, span: 0 });
     const answers = (await query(settings, ["inspect", [name]], look)).answers();
@@ -125,11 +122,10 @@ export class Semaphore {
 }
 
 interface SlotAnswer extends CellAnswer {
-  /** The slot that has the value. */
   readonly slot?: string | undefined;
   /** The slots that were free before. */
   readonly free: ReadonlySet<string>;
-  /** The largest limit that was in use before, or 0 if that is not known. */
+  /** Before, or 0 if it is not known. */
   readonly inUse: number;
 }
 
@@ -143,11 +139,10 @@ type Limited = Pick<Semaphore, "name" | "limit">;
  * Each permit has a slot, which is a lock, so the limit is as exact as a lock is exclusive. Counting holders on each
  * endpoint is not: with a limit of 2, three endpoints can each admit a different two of three holders.
  *
- * High slots are preferred, so that larger limits leave the low ones to smaller limits. A single endpoint takes the
- * highest free slot. Several endpoints might take different ones, so each round proposes one slot: first any, then, at
- * once, one that a quorum may have free, among those free at the most endpoints. The choice is random, in favour of
- * high ones, because callers of one moment that all proposed the highest would keep each other out. If no quorum has a
- * free slot, there is a pause.
+ * High slots are preferred, because smaller limits need the low ones. A single endpoint takes the highest free slot.
+ * Several endpoints might take different ones, so each round proposes one slot: first any, then, at once, one that a
+ * quorum may have free. The choice is random, because callers of one moment that all proposed the highest would keep
+ * each other out. If no quorum has a free slot, there is a pause.
  */
 export function permits(settings: Settings, semaphore: Limited, note?: string): PermitProtocol {
   const { name, limit } = semaphore;
@@ -204,7 +199,7 @@ export function permits(settings: Settings, semaphore: Limited, note?: string): 
     async next(round) {
       tellMismatch(round.answers());
       for (const slot of candidates) tried.add(slot);
-      // An endpoint that has not answered may have the slot free.
+      // A silent endpoint may have the slot free.
       const pending = round.calls.filter(({ answer }) => !answer).length;
       const freeAt = (slot: string) => countFree(round.answers(), slot) + pending;
       const open = slots.filter((slot) => freeAt(slot) >= quorum && !tried.has(slot));
@@ -258,7 +253,7 @@ function mostFree(slots: readonly string[], freeAt: (slot: string) => number): r
   return slots.filter((slot) => freeAt(slot) === most);
 }
 
-/** In every second case one of the upper quarter. */
+/** From the upper quarter in every second case. */
 function pickHigh(slots: readonly string[], runtime: Pick<Runtime, "random">): string {
   return slots[Math.floor(runtime.random() ** 2 * slots.length)]!;
 }

@@ -12,21 +12,17 @@ import { acquireLooking, type CallOptions } from "./internal/acquire-looking.ts"
 import { checkSyncOptions, type NotedOptions, notedSchema } from "./internal/hold.ts";
 import { NewestCall } from "./internal/newest.ts";
 
-/** How a call behaves while another call's job is running: see {@link singleton}. */
+/** See {@link singleton}. */
 export type SingletonMode = "skip" | "coalesce" | "cancel";
 
-/**
- * Options of {@link singleton}. All calls of a name must share mode, `ttl` and `wait`, because only a job of mode
- * `cancel` can be told to end.
- */
+/** Options of {@link singleton}. All calls of a name must share mode, `ttl` and `wait`. */
 export interface SingletonOptions<Mode extends SingletonMode = SingletonMode>
   extends Omit<NotedOptions, "autoExtend" | "wakeUp"> {
   /** See {@link singleton}. */
   readonly mode: Mode;
   /**
-   * How long to wait for the running job, in ms. Default: with `coalesce` its `maxHold` and the ttl, and with `cancel`
-   * twice the ttl, by when the lock of a job that does not end has expired. With `skip`, and while no endpoint shows
-   * that a job is running: as the client waits by default.
+   * How long to wait for the running job, in ms. Default: with `coalesce` its `maxHold` and the ttl, with `cancel`
+   * twice the ttl, and with `skip`, or while no endpoint shows a running job, as the client.
    */
   readonly wait?: number | undefined;
 }
@@ -38,7 +34,7 @@ const schema: Schema<SingletonOptions> = { ...usual, mode: oneOf("skip", "coales
 export interface SingletonContext {
   /** Larger than the fence of every earlier job of this name. */
   readonly fence: number;
-  /** Aborts when the lock is lost, and with `cancel` also, with an `AbortError`, when a newer call has come. */
+  /** Aborts when the lock is lost, and with `cancel`, by an `AbortError`, when a newer call has come. */
   readonly signal: AbortSignal;
   /** The call's random name, for `replacedBy`. */
   readonly id: string;
@@ -75,17 +71,13 @@ export type Job<Value> = (context: SingletonContext) => Promise<Value> | Value;
  * - `coalesce`: it waits, unless a newer call comes and replaces it.
  * - `cancel`: like `coalesce`, and the running job is told to end, after half of the ttl at the latest.
  *
- * After the last call a job begins that began after that call, unless that call fails or its process dies: then no job
- * stands for those that it has replaced.
+ * If the last call fails or its process dies, no job stands for the calls that it has replaced.
  *
  * @param name the plain lock of this name is used
  * @throws LockHeldError when the other job still has the lock after `wait`. Not with `skip`
  * @throws QuorumError when too few endpoints answered. The job did not run
- * @throws LockLostError when the lock was lost before the job had ended, or newer calls may have come and gone while
- * the
- * process was frozen
- * @throws TypeError | RangeError when an argument is wrong
- * @throws the job's error, or the reason of the signal that ends the waiting. The signal does not end the job
+ * @throws LockLostError when the lock was lost, or newer calls may have come and gone while the process was frozen
+ * @throws the job's error, or the signal's reason. The signal does not end the job
  * @example
  * await singleton(redlock, `index:${shop}`, { mode: "cancel", ttl: 2_000 }, ({ signal, fence }) =>
  *   index(shop, { signal, fence }),
@@ -110,7 +102,7 @@ export async function singleton<Mode extends SingletonMode, Value>(
     autoExtend: mode !== "cancel",
   });
   const call: Call = {
-    // It polls, because nobody publishes that a newer call has come.
+    // Nobody publishes that a newer call has come.
     settings: { ...settings, wakeUp: undefined },
     name,
     options: { signal, deadline, note },
@@ -126,11 +118,11 @@ interface Call {
   readonly settings: Settings;
   readonly name: string;
   readonly options: CallOptions;
-  /** ms for which it waits out an outage. */
+  /** In ms, for an outage. */
   readonly patience: number;
 }
 
-/** Gives up as soon as a quorum shows who holds the lock. If contenders got a part each, one of them shall get it. */
+/** If contenders got a part each, one of them shall get the lock. */
 async function skip<Value>({ settings, name, options }: Call, job: Job<Value>): Promise<SkipOutcome<Value>> {
   const protocol = lockProtocol(settings, [name], options.note);
   protocol.next = ({ calls, elapsed }) => {
@@ -148,7 +140,7 @@ async function replace<Value>(
   mode: SingletonMode,
 ): Promise<ReplaceOutcome<Value>> {
   const { settings, name, options } = call;
-  // Until all that waited when it came have seen it.
+  // Until all earlier waiters have seen it.
   const kept = Math.min(maxTimerDelay, Math.ceil(settings.wait + 2 * settings.ttl));
   const newest = new NewestCall({ settings, kind: "singleton", name, ttl: kept, signal: options.signal });
   const told = new AbortController();
@@ -161,7 +153,7 @@ async function replace<Value>(
       return { ran: true, value: await run(lock, job, newest.id, told) };
     }
   } catch (error) {
-    // A newer call that does not run must not keep those before it from running.
+    // It must not keep those before it from running.
     if (!began) await newest.withdraw();
     // A job may throw because it was told to end.
     const isAbort = Object(error).name === "AbortError";
@@ -199,7 +191,7 @@ async function acquireAsNewest(
   }
 }
 
-/** Extends the lock until a newer call has come. Then the job has the validity that remains to end. */
+/** After that, the job has the remaining validity to end. */
 function extendUntilReplaced(lock: Lock, newest: NewestCall, told: AbortController): void {
   lock.extendUntilEnd(async (ms) => {
     if (!(await newest.isNewest(0).catch(() => true))) {
@@ -210,7 +202,6 @@ function extendUntilReplaced(lock: Lock, newest: NewestCall, told: AbortControll
   });
 }
 
-/** `told`: tells the job to end. */
 async function run<Value>(
   lock: Lock,
   job: Job<Value>,

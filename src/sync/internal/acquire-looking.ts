@@ -8,17 +8,13 @@ import { stopwatch } from "../../runtime/runtime.ts";
 export type CallOptions = Pick<AcquireOptions, "signal" | "deadline" | "note">;
 
 interface Looking {
-  /** Whether the lock is not needed any more. An error is ignored, because the next look will see it. */
+  /** An error is ignored, because the next look will see it. */
   readonly isOver: () => Promise<boolean>;
-  /** ms until it gives up if no endpoint shows that others hold the lock. Default: it waits as for a held lock. */
+  /** ms to wait while no endpoint shows that others hold the lock. Default: as for a held lock. */
   readonly patience?: number;
 }
 
-/**
- * Acquires a lock, and looks while others hold it whether it is still needed.
- *
- * @returns undefined when it is not needed any more
- */
+/** @returns undefined when it is not needed any more */
 export async function acquireLooking(
   settings: Settings,
   name: string,

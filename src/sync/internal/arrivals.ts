@@ -16,13 +16,12 @@ import { arrivalScript } from "./arrival.lua.ts";
 import { checkSyncOptions, type WaitOptions, waitSchema } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
-// The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, and an
-// endpoint never returns to an earlier generation, so requests may be lost, late or executed twice. A client that sees
-// a later generation writes it to a quorum before it returns, so that every later query finds it there. That is the
-// read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory Robustly in Message-Passing Systems",
-// 1995.
+// Within a generation, arrivals are a set that only grows, and an endpoint never returns to an earlier generation, so
+// requests may be lost, late or executed twice. A client that sees a later generation writes it to a quorum before it
+// returns: the read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory Robustly in
+// Message-Passing Systems", 1995.
 
-/** Of two generations, the greater text is the later one: levels decide before runs. */
+/** The greater text is the later generation: levels decide before runs. */
 export function generation(level: number, run: string): string {
   return `g${String(level).padStart(16, "0")}${run}`;
 }
@@ -35,7 +34,6 @@ export function runOf(text: string): string {
   return text.slice(17);
 }
 
-/** Moves to a generation, and adds an arrival to it. Without either, it only looks. */
 export interface ArrivalQuery {
   readonly to?: string;
   readonly id?: string;
@@ -45,11 +43,11 @@ export interface ArrivalSnapshot {
   readonly result: RoundResult;
   /** Of any endpoint, or `""`. */
   readonly latest: string;
-  /** Whether a quorum has the latest generation. */
+  /** A quorum has the latest. */
   readonly isDecided: boolean;
-  /** The arrivals in it that any endpoint knows of. */
+  /** That any endpoint knows of. */
   readonly ids: ReadonlySet<string>;
-  /** Whether all answers are equal. */
+  /** All answers are equal. */
   readonly isUnanimous: boolean;
 }
 
@@ -58,7 +56,6 @@ export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "drift
 
 const { autoExtend: _extend, maxHold: _hold, driftFactor: _drift, ...callSchema } = waitSchema;
 
-/** The defaults of all calls. */
 export type ArrivalDefaults = Omit<ArrivalOptions, "signal" | "deadline">;
 
 const { signal: _signal, deadline: _deadline, ...defaultsSchema } = callSchema;
@@ -70,7 +67,7 @@ export interface ArrivalPlace {
   readonly name: string;
   /** Names its key and its channel. The last two have generations without arrivals. */
   readonly kind: "latch" | "barrier" | "debounce" | "singleton";
-  /** How many arrivals complete a generation. Default: none do, or an operator asks, who does not know it. */
+  /** How many complete a generation. Default: an operator does not know it, or there are none. */
   readonly count?: number;
 }
 
@@ -81,10 +78,6 @@ export class Arrivals {
   readonly #place: ArrivalPlace;
   readonly #defaults: ArrivalDefaults;
 
-  /**
-   * @param given the defaults of all calls, and the option `counted`
-   * @throws TypeError | RangeError when an argument is wrong
-   */
   constructor(
     redlock: LockClient,
     { name, kind, counted }: { name: string; kind: "latch" | "barrier"; counted: "count" | "parties" },
@@ -107,7 +100,6 @@ export class Arrivals {
     return settingsOf(this.#redlock, { ttl: defaultTtl }, this.#defaults, options);
   }
 
-  /** See {@link poll}. */
   async poll<Value>(
     options: ArrivalOptions,
     first: ArrivalQuery,
@@ -120,13 +112,12 @@ export class Arrivals {
 
 interface Polling<Value> extends Pick<ArrivalOptions, "signal" | "deadline"> {
   readonly first: ArrivalQuery;
-  /** The value to return, or the next query. */
   next(snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { readonly value: Value };
   began?(round: Round<ArrivalAnswer>): void;
 }
 
 /**
- * Runs rounds until `next` returns a value. A new query follows at once, a repeated one after a pause.
+ * A new query follows at once, a repeated one after a pause.
  *
  * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
  */
@@ -152,7 +143,7 @@ export async function poll<Value>(
       if ("value" in decision) return decision;
       const isNew = decision.to !== query.to || decision.id !== query.id;
       query = decision;
-      // A request that has begun is finished even after the waiting, but not forever.
+      // A new query is finished even after the waiting, but not forever.
       const goesOn = isNew && progress.remaining() > -5 * settings.timeout;
       const isAnswered = result !== "unavailable";
       return {
@@ -182,7 +173,6 @@ export interface ArrivalAnswer extends Answer {
   readonly expected: number;
 }
 
-/** Granted: the endpoint is at that generation, or the query only looks. */
 export async function queryEndpoint(
   call: Ask,
   { runtime, prefix, ttl, wakeUp }: Settings,
@@ -198,7 +188,7 @@ export async function queryEndpoint(
   const isReply = echo === nonce && typeof generation === "string" && isGeneration(kind, generation, to);
   if (!isReply || !Array.isArray(ids) || !isInteger(expected)) throw unexpectedReply();
   if (count && expected !== count) return { outcome: "held", generation: "", ids: [], expected };
-  // It cannot stay at an earlier generation, unless that is withdrawn, nor lack the arrival that the request added.
+  // Unless it is withdrawn, an endpoint cannot stay behind, nor lack the added arrival.
   const isEarlier = generation < to && ttl > 0;
   if (isEarlier || (generation === to && field && !ids.includes(field))) throw unexpectedReply();
   return { outcome: !to || generation === to ? "granted" : "held", generation, ids, expected };
@@ -218,7 +208,7 @@ function snapshotOf(
 ): ArrivalSnapshot {
   const total = round.calls.length;
   const answers = round.answers();
-  // Only if no quorum remains, because a client with a wrong number may have reached a minority first.
+  // A client with a wrong number may have reached a minority first.
   const others = answers.filter(({ expected }) => count && expected !== count);
   if (isVeto(others.length, total)) {
     throw new LimitMismatchError(kind as "latch" | "barrier", name, count!, others[0]!.expected);
@@ -232,7 +222,6 @@ function snapshotOf(
   return { result, latest, isDecided: current.length >= quorumOf(total), ids, isUnanimous };
 }
 
-/** Or `""`. */
 export function latestOf(answers: readonly ArrivalAnswer[]): string {
   return ["", ...answers.map(({ generation }) => generation)].sort().pop()!;
 }

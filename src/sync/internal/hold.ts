@@ -16,9 +16,7 @@ import type { CellAnswer } from "../../redis/cell.ts";
 import { unlessAborted } from "../../runtime/abort.ts";
 import { keepAlive } from "../../runtime/runtime.ts";
 
-// Common to all synchronizers: options, acquire and handle.
-
-/** Options of a synchronizer, which each call can override. `undefined` leaves the client's default in place. */
+/** Options of a synchronizer, which each call can override. Default: the client's. */
 export type SyncOptions = Omit<LockOptions, "fencing">;
 
 /** Options of one call. */
@@ -35,7 +33,6 @@ export const waitSchema: Schema<WaitOptions> = { ...syncSchema, ...callSchema };
 
 export const notedSchema: Schema<NotedOptions> = { ...waitSchema, note: checkText };
 
-/** For hints at misplaced options. */
 const elsewhere = {
   endpoints: "new Redlock()",
   runtime: "new Redlock()",
@@ -47,7 +44,6 @@ const elsewhere = {
   wakeUp: "locks, and synchronizers whose waiters are told",
 };
 
-/** @throws TypeError | RangeError when an option is unknown or wrong */
 export function checkSyncOptions<Options extends object>(
   what: string,
   options: Options,
@@ -70,13 +66,12 @@ export interface Hold
 export interface HoldProtocol<Reply extends CellAnswer = CellAnswer> extends Protocol<Reply> {
   /** Called before the handle is returned. */
   acquired?(): void;
-  /** Called when it was not acquired. Removes the call's keys that its rounds leave behind. */
+  /** Removes the keys of a call that acquired nothing. */
   cleanUp?(): Promise<void> | undefined;
 }
 
 interface Described<Own> extends OptionHints {
   readonly what: string;
-  /** For errors. */
   readonly call: string;
   readonly own?: Schema<Own>;
   /** Default: without a note. */
@@ -89,10 +84,6 @@ export class Holds {
   readonly #defaults: SyncOptions;
   readonly #schema: Schema<NotedOptions>;
 
-  /**
-   * @param defaults of all calls, and its own options
-   * @throws TypeError | RangeError when an argument is wrong
-   */
   constructor(
     redlock: LockClient,
     name: string,
@@ -108,11 +99,7 @@ export class Holds {
     settingsOf(redlock, defaults);
   }
 
-  /**
-   * @throws LockHeldError | QuorumError | RedlockError the error of the protocol or the last round
-   * @throws TypeError | RangeError when an option is wrong
-   * @throws the signal's reason
-   */
+  /** @throws LockHeldError | QuorumError | RedlockError the error of the protocol or the last round */
   async acquire(options: NotedOptions, protocolOf: (settings: Settings) => HoldProtocol): Promise<Hold> {
     const settings = this.settings(options, "acquire");
     const protocol = protocolOf(settings);

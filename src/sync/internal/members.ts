@@ -10,32 +10,30 @@ import { channelOf } from "../../wake-up/channel.ts";
 import { memberScript } from "./member.lua.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
-// A lock that the members of a group hold together. Each member has its own deadline, so that one whose process died
-// expires while the others go on. Members are a set of nonces, not a count: a request that is executed again changes
-// nothing, and a rollback removes exactly what its round acquired.
+// Members of a group hold a lock together, each with its own deadline. They are a set of nonces, not a count, so a
+// request that is executed again changes nothing, and a rollback removes exactly what its round acquired.
 
-/** A writer waits. */
 export interface Announcement {
-  /** ms until it expires, unless its writer sends another request. */
+  /** In ms. */
   readonly expiry: number;
   /** Even if the request is granted. */
   readonly always: boolean;
 }
 
 interface MemberRules {
-  /** Those that hold it together. It is asked for in each round. */
+  /** It is asked for in each round. */
   readonly group: () => string;
   /** Its kind is also the kind of the key. */
   readonly waiter: Waiter;
-  /** The kind of the key that announces writers. While one waits, readers are refused. Default: there are none. */
+  /** The kind of the key of announced writers, which keep readers out. Default: there are none. */
   readonly writers?: string;
-  /** A writer's announcement in the next round. Undefined: it does not wait any more. Default: it is no writer. */
+  /** Undefined: it does not wait any more. Default: it is no writer. */
   readonly announces?: () => Announcement | undefined;
 }
 
 /**
- * Its value is the nonce and the group. A release that no late request can follow keeps its tombstone briefly, so that
- * its second execution repeats the reply, and a second execution of the acquire is refused.
+ * Its value is the nonce and the group. A release that no late request can follow keeps its tombstone briefly, for a
+ * second execution of the acquire or the release.
  */
 export function memberOf(
   { prefix, timeout, wakeUp }: Settings,
@@ -64,8 +62,7 @@ export function memberOf(
     extend: (call, { value }, ttl) => requestMember(call, [key], ["extend", value, ttl, "", 0, 0]),
     release(call, cell, claim, isAnnounced) {
       const isHolder = cell.value === held;
-      // A holder asks everywhere, because its announcement may stand at endpoints that refused it, and others may
-      // listen there.
+      // A holder's announcement may stand at endpoints that refused it, and others may listen there.
       if (!isHolder && claim.hasDoneNothing) return Promise.resolve({ outcome: "lost" });
       const isLast = isHolder && claim.isOver;
       // For longer than its reply is waited for.
@@ -84,14 +81,12 @@ export function memberOf(
   };
 }
 
-/** @param args begin with the operation and the value */
 export async function requestMember(
   call: Ask,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<CellAnswer> {
   const [operation, value] = args;
-  // `remaining`: of the obstacle.
   const [echo, remaining] = itemsOf(await runScript(call, memberScript, keys, args));
   if (echo === value && remaining === undefined) return { outcome: "granted" };
   if (echo === 0 && operation !== "acquire" && remaining === undefined) return { outcome: "lost" };

@@ -6,14 +6,13 @@ import { unlessAborted } from "../../runtime/abort.ts";
 import { keepAlive, randomToken, stopwatch } from "../../runtime/runtime.ts";
 import { type ArrivalAnswer, generation, levelOf, poll, queryEndpoint, runOf } from "./arrivals.ts";
 
-// Of the calls of a name, the newest counts. A call is a generation without arrivals.
+// A call is a generation without arrivals.
 
 export interface NewestContext {
   readonly settings: Settings;
-  /** The kind of the key, also for errors. */
   readonly kind: "debounce" | "singleton";
   readonly name: string;
-  /** How long the announcement is kept, in ms. */
+  /** In ms. */
   readonly ttl: number;
   /** Ends the waiting for the first announcement. */
   readonly signal: AbortSignal | undefined;
@@ -25,9 +24,8 @@ export class NewestCall {
   readonly #context: NewestContext;
   /** At first the time of the clock. */
   #sequence: number;
-  /** The round that announced it last. */
   #round: Round<ArrivalAnswer> | undefined;
-  /** ms since before the last round that has shown that this call is the newest. */
+  /** In ms. */
   #sinceNewest = () => 0;
   #newer: string | undefined;
 
@@ -39,21 +37,21 @@ export class NewestCall {
     this.#sequence = Math.floor(runtime.now());
   }
 
-  /** The `id` of a newer call that {@link isNewest} has seen. */
+  /** Once {@link isNewest} has seen one. */
   get newer(): string | undefined {
     return this.#newer;
   }
 
-  /** ms for which a newer call cannot have come and expired. */
+  /** In ms, while a newer call cannot have come and expired. */
   remaining(): number {
     const { ttl, settings } = this.#context;
     return ttl * (1 - settings.driftFactor) - 2 - this.#sinceNewest();
   }
 
   /**
-   * Announces the call as later than all that a quorum has, in `wait` ms at most.
+   * Announces the call as later than all that a quorum has.
    *
-   * @param limit ms until the announcement is of no use. Default: it always is of use
+   * @param limit ms until the announcement is of no use
    * @throws QuorumError when too few endpoints answered, or too late
    */
   async announce(wait: number, limit: number = Infinity): Promise<void> {
@@ -61,7 +59,7 @@ export class NewestCall {
     const waited = stopwatch(settings.runtime);
     const send = () => this.#send(Math.min(wait, limit) - waited(), signal);
     for (let later = await send(); later; later = await send()) {
-      // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
+      // The other call was there before, whatever the clocks say.
       this.#sequence = levelOf(later) + 1;
     }
     if (waited() >= limit) throw new QuorumError(kind, [name], this.#round!.votes(), { late: true });
@@ -69,11 +67,9 @@ export class NewestCall {
   }
 
   /**
-   * Whether no newer call has come. It announces this call once more, which a quorum grants as long as no quorum has a
-   * newer one. If it read the key instead, the leftover of a failed call at a minority would look newer, and nobody
-   * would run.
+   * Announces this call once more, which a quorum grants as long as no quorum has a newer one. If it read the key
+   * instead, the leftover of a failed call at a minority would look newer, and nobody would run.
    *
-   * @param wait ms for retries when too few endpoints answer
    * @throws LockLostError when newer calls may have come and expired, while the process was frozen
    */
   async isNewest(wait: number, signal?: AbortSignal): Promise<boolean> {
@@ -101,11 +97,7 @@ export class NewestCall {
     if (!keepAlive(settings, rolledBack)) await unlessAborted(rolledBack, signal);
   }
 
-  /**
-   * Announces the call until a quorum has answered, for `wait` ms at most.
-   *
-   * @returns undefined when it is the newest at a quorum, or else the latest call that any endpoint has
-   */
+  /** @returns undefined when it is the newest at a quorum, or else the latest call that any endpoint has */
   #send(wait: number, signal: AbortSignal | undefined): Promise<string | undefined> {
     return poll<string | undefined>({ ...this.#context.settings, wait }, this.#context, {
       first: { to: this.#text() },

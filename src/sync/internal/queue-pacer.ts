@@ -3,21 +3,18 @@ import { type Backoff, type BackoffBounds, pauses } from "../../quorum/backoff.t
 import type { Round } from "../../quorum/round.ts";
 import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime/runtime.ts";
 
-/** Measures how fast a queue moves, and times the next request. */
 export interface PollPacer {
-  /** Longest next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
+  /** In ms. Sent with each request, so that the ticket of a dead process expires soon. */
   longest(): number;
-  /** ms to pause with so many tickets ahead. Undefined: no endpoint has answered. */
+  /** In ms. Undefined: no endpoint has answered. */
   pause(ahead: number | undefined): number;
 }
 
 /**
- * Each pause is a share of the time that the queue should need until this ticket is the first. So the number of
- * requests grows with the logarithm of the queue's length, and the first in the queue sends them most often.
+ * Each pause is a share of the time until this ticket should be the first. So the number of requests grows with the
+ * logarithm of the queue's length.
  *
- * @param backoff bounds for the first in the queue. For the others, `max` is multiplied by the tickets ahead. A
- * function's
- * pauses are used as they are
+ * @param backoff bounds for the first in the queue. For the others, `max` is multiplied by the tickets ahead
  */
 export function queuePacer(runtime: Runtime, backoff: Backoff): PollPacer {
   return typeof backoff === "function" ? knownPauses(runtime, backoff) : measuringPacer(runtime, backoff);
@@ -32,7 +29,7 @@ export interface ToldPause {
 }
 
 /**
- * With wake-ups a second, or `backoff.max` if that is less. Nothing after the first round, before which nobody listens,
+ * With wake-ups a second, or `backoff.max` if that is less, except after the first round, before which nobody listens,
  * and after a round that got a part, because contenders that keep each other out get no message.
  */
 export function toldPause({ backoff, wakeUp }: Pick<Settings, "backoff" | "wakeUp">): ToldPause {
@@ -49,13 +46,12 @@ export function toldPause({ backoff, wakeUp }: Pick<Settings, "backoff" | "wakeU
 }
 
 export interface KnownPauses {
-  /** The next pause, in ms. */
+  /** In ms. */
   longest(): number;
-  /** Takes the next pause. */
   pause(): number;
 }
 
-/** Each is computed one request early, so that its length is known. */
+/** Computed one request early, so that the endpoints can be sent it. */
 export function knownPauses(runtime: Runtime, backoff: Backoff): KnownPauses {
   const nextPause = pauses(backoff, runtime);
   let chosen = nextPause();
@@ -85,11 +81,11 @@ function measuringPacer(runtime: Runtime, bounds: BackoffBounds): PollPacer {
 
   function wishedPause(ahead: number): number {
     const at = clock();
-    // More than before: an earlier ticket's first request arrived after this one's, so nothing is known yet.
+    // An earlier ticket's first request arrived after this one's, so nothing is known yet.
     if (!first || ahead > last.ahead) first = last = { at, ahead };
     else if (ahead < last.ahead) last = { at, ahead };
     const served = first.ahead - ahead;
-    // ms per holder: the average, or more if the present holder takes longer.
+    // Of a holder, in ms: the average, or more if the present holder takes longer.
     const each = Math.max(min, at - last.at, served > 0 ? (at - first.at) / served : 0);
     const wished = Math.max(min, each * (ahead > 0 ? 0.75 * ahead : 0.25));
     return Math.min(max * Math.max(ahead, 1), wished);
