@@ -8,28 +8,26 @@ import { foreignData } from "../redis/script.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
-/** A run that is counted. It may begin if the count is granted. */
 export interface CountedRun extends Decision {
-  /** The number of runs before it that did not end, if it is too large: then this run must not begin. */
+  /** If too many runs before this one did not end, their number: this run must not begin. */
   readonly dead: number | undefined;
   /**
-   * Takes the count back, once.
+   * Once.
    *
-   * @param hasBegun whether the handler has begun, and failed: then the key starts from 0 again
+   * @param hasBegun whether the handler has begun and failed: then the key starts from 0 again
    */
   takeBack(hasBegun: boolean): Promise<void>;
 }
 
 type CountSnapshot = Answer & {
-  /** What this run has found or written. */
+  /** As found or written. */
   readonly text: string;
   readonly before: number;
 };
 
 /**
- * Counts a run before its handler begins, on a quorum. The next run reads the count at one endpoint of that quorum at
- * least, so no run goes missing. Every write compares with a text that this run has read or written, so a late write
- * cannot change the count of a later run.
+ * Counts a run on a quorum before its handler begins. The next run meets that quorum, so no run goes missing. Every
+ * write compares with the text that was read or written, so that a late write cannot change a later run's count.
  *
  * @param within ms of the claim that remain
  */
@@ -60,7 +58,7 @@ export async function countRun(
       const own = cellOf(isRaised ? count : 1);
       const takeBackOne = (call: Ask) =>
         isRaised && !hasBegun ? keep(call, own, retention, cellOf(count - 1).value) : end(call, own);
-      // The count may be decided before every endpoint has answered, and the undo must not overtake those requests.
+      // The undo must not overtake the requests of slow endpoints.
       takenBack ??= undoQuietly(settings, last.calls, unlessRefused(takeBackOne)).mostlyDone();
       return takenBack;
     },

@@ -3,16 +3,14 @@ import { isVeto, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import type { CellAnswer } from "../redis/cell.ts";
 import { classifyRecords, type RecordState } from "./record.ts";
 
-// Nothing is read with a plain GET, because a lagging replica may answer it. Every decision comes from a command that
-// writes or compares.
+// Nothing is read with a plain GET, which a lagging replica may answer, but by commands that write or compare.
 
-/** What the answers to a claim mean. */
 export type BeginState =
   /** A quorum granted the claim, and no run is complete. */
   | { readonly kind: "run" }
   /** Too few endpoints answered. */
   | { readonly kind: "unclear" }
-  /** Another holder has a lock that the run needs. */
+  /** Another holder has the run's lock. */
   | { readonly kind: "locked" }
   | RecordState;
 
@@ -35,7 +33,7 @@ export async function stateOfBegin(round: Round<CellAnswer>, begun: Begun): Prom
   return classifyBegin(round.calls, result, begun);
 }
 
-/** The record that stood in the way. */
+/** In the way of the claim. */
 export function recordFound({ answer }: BeginCall): string | undefined {
   return answer?.outcome === "held" && answer.blockedBy === undefined ? answer.other : undefined;
 }
@@ -49,21 +47,21 @@ export function classifyBegin(
   const others = calls.flatMap((call) => recordFound(call) ?? []);
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
-    // A quorum is ours, but a run that completed on a minority has had its effect.
+    // A run that completed on a minority has had its effect.
     const isComplete = state.kind === "replay" || (state.kind === "mismatch" && state.complete);
     return isComplete ? state : { kind: "run" };
   }
   if (state.kind !== "split-vote") return state;
-  // With locks, the key of another type may be a lock's or a counter's. Then the endpoint's error names it.
+  // With locks, the wrong type may be at a lock's or a counter's key, which the endpoint's error names.
   if (isAlone && isVeto(calls.filter(isWrongType).length, count)) return { kind: "corrupt" };
   const locked = calls.filter(({ answer }) => answer?.outcome === "held" && answer.blockedBy !== undefined);
   if (isVeto(locked.length, count)) return { kind: "locked" };
-  // So few endpoints give nobody a quorum. With more of them, contenders may have kept it from each other.
+  // Too few endpoints for anybody's quorum. With more, contenders may have kept it from each other.
   const answered = calls.filter(({ answer }) => answer && answer.outcome !== "error").length;
   return result === "unavailable" && answered < quorumOf(count) ? { kind: "unclear" } : state;
 }
 
-/** Whether the value at the key is a list, a hash or the like. */
+/** A list, a hash or the like. */
 function isWrongType({ answer }: BeginCall): boolean {
   return answer?.outcome === "error" && answer.cause.message.includes("WRONGTYPE");
 }

@@ -12,8 +12,8 @@ import { hasJson, lossInItself } from "./json.ts";
 /** Options of {@link canonicalKey}. */
 export interface CanonicalOptions {
   /**
-   * Members that do not count, because they differ in each attempt: names, with a dot between the names of nested objects.
-   * Arrays are passed through: `items.seenAt` is that member of every item. Default: none.
+   * Members that do not count, because they differ in each attempt, with a dot between the names of nested objects:
+   * `items.seenAt` is that member of every item in an array, too. Default: none.
    */
   readonly exclude?: readonly string[] | undefined;
 }
@@ -25,24 +25,22 @@ const schema: Schema<CanonicalOptions> = {
   },
 };
 
-/** @throws TypeError where the options are wrong */
 export function checkCanonicalOptions(what: string, options: CanonicalOptions): CanonicalOptions {
   return checkOptions(what, options, schema);
 }
 
 /**
- * A key for a call, made of the called function's name and its arguments: equal JSON has one key, regardless of the order of
- * its members. The arguments are hashed (SHA-256) as RFC 8785 writes them, so that other languages can make equal keys:
- * members in the order of their UTF-16 code units, numbers as JavaScript prints them, text that is not normalized. As in
- * `JSON.stringify`, members that are undefined are left out. Give ids above 2^53 as text: `JSON.parse` rounds them, and
- * 9007199254740993 would have the key of 9007199254740992.
+ * A key for a call, made of the called function's name and its arguments: equal JSON has one key, regardless of the
+ * order of its members. The arguments are hashed (SHA-256) as RFC 8785 writes them, so that other languages can make
+ * equal keys. Give ids above 2^53 as text, because `JSON.parse` rounds them.
  *
  * @param name of the called function, 1 … 190 characters
- * @param args plain data
+ * @param args plain data. As in `JSON.stringify`, members that are undefined are left out
  * @returns name, colon and 64 hex digits: a key, or a fingerprint
- * @throws TypeError that names the value which JSON has not: `NaN`, `Infinity`, a `BigInt`, a function, a symbol, a `Map`
- *   and other classes, a cycle, or undefined as a whole
- * @throws RangeError where a text has half of a surrogate pair in it, or the name a wrong length
+ * @throws TypeError that names a value which JSON cannot say: `NaN`, a `BigInt`, a function, a `Map` and other classes,
+ * a
+ * cycle, or undefined as a whole
+ * @throws RangeError when a text contains half of a surrogate pair, or the name has a wrong length
  *
  * @example
  * const key = await canonicalKey("refund", { order: "A 17", cents: 500, note }, { exclude: ["note"] });
@@ -60,7 +58,7 @@ export async function canonicalKey(
 }
 
 /**
- * The text of a value in the JSON Canonicalization Scheme, RFC 8785.
+ * By the JSON Canonicalization Scheme, RFC 8785.
  *
  * @param root the name of the value in errors
  * @throws TypeError | RangeError as {@link canonicalKey}
@@ -68,7 +66,7 @@ export async function canonicalKey(
 export function canonicalJson(root: string, value: unknown, exclude: readonly string[] = []): string {
   const above = new Set<object>();
 
-  // `place` is called only where there is an error: in a body that is nested deeply, the texts of all would take minutes.
+  // `place` is called for errors only: in a deeply nested body, the texts of all would take minutes.
   function textOf(given: unknown, excluded: readonly string[], place: () => string): string | undefined {
     const isReplaced = hasJson(given) && !ArrayBuffer.isView(given);
     const plain: unknown = isReplaced ? given.toJSON() : given;

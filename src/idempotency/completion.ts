@@ -9,10 +9,9 @@ import { type RunRecord, recordText, type UnstoredReason } from "./record.ts";
 import { withinBytes } from "./result.ts";
 import { type RunRequest, settleTimeout } from "./run-request.ts";
 
-/** Brings the record of a complete run to a quorum. */
 export class Completion {
   text: string;
-  /** A text that some endpoint may have stored before. */
+  /** Some endpoint may have stored it before. */
   former: string | undefined;
   readonly #request: RunRequest<unknown>;
   #record: RunRecord;
@@ -54,7 +53,7 @@ export class Completion {
     const wait = lock.remaining();
     let isStored = await this.#release(lock);
     if (isStored !== undefined) return isStored;
-    // The first attempt is the release above, which has failed: it sends nothing, and the pauses begin.
+    // The first attempt is the release above, so it only begins the pauses.
     let isFirst = true;
     const retries = retry<void>({ backoff, runtime, wait }, {}, async () => {
       if (!isFirst) isStored = await this.#release(lock);
@@ -72,8 +71,8 @@ export class Completion {
   }
 
   /**
-   * Leaves out a result that is too large for a quorum, because without a record the effect would be repeated when the
-   * lease ends. A result that a minority has stored stays: another call may have brought it to a quorum.
+   * Leaves out a result that is too large for a quorum, because without a record the effect would be repeated. If only
+   * a minority refused it, it stays: another call may have brought it to a quorum.
    */
   async #leavesOut(): Promise<boolean> {
     const { settings } = this.#request;

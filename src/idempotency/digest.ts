@@ -5,7 +5,7 @@ import { noFingerprint } from "./record.ts";
 /** Equal keys of two kinds are two keys. */
 export type KeyKind = "run" | "http" | "flight";
 
-/** Hashes JSON, so that no delimiter in a name can make two keys equal. */
+/** As JSON, so that no delimiter in a name can make two keys equal. */
 export function hashKey(
   scope: string | readonly string[],
   key: string,
@@ -20,7 +20,7 @@ export function hashKey(
 export function checkScope(name: string, scope: string | readonly string[]): string | readonly string[] {
   const parts: unknown = typeof scope === "string" ? [scope] : scope;
   if (!Array.isArray(parts) || parts.length === 0) {
-    // A tenant that is missing must not share the keys of all others.
+    // A missing tenant must not share the keys of all others.
     const hint = scope === undefined ? "; leave the option out where all may share their keys" : "";
     throw wrongType(name, scope, `a string, or an array of at least one${hint}`);
   }
@@ -32,10 +32,9 @@ export function checkScope(name: string, scope: string | readonly string[]): str
   return scope;
 }
 
-/** Only the hash of the content is stored. */
 export function fingerprintOf(content: string | Uint8Array | undefined): Promise<string> | string {
   if (content === undefined) return noFingerprint;
-  // Not by class, because the bytes may come from another realm, such as a test's.
+  // Not by class, because the bytes may come from another realm.
   if (typeof content !== "string" && Object(content).byteLength === undefined) {
     throw wrongType(
       "fingerprint",

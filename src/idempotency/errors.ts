@@ -1,9 +1,8 @@
 import { RedlockError } from "../errors/errors.ts";
 import type { UnstoredReason } from "./record.ts";
 
-/** Another run of this key is under way. */
+/** Another run of this key is running. */
 export class InProgressError extends RedlockError {
-  /** The key of the call. */
   readonly key: string;
   /** ms until the other run's lease ends, unless that run renews it. */
   readonly retryAfter: number;
@@ -21,7 +20,6 @@ export class InProgressError extends RedlockError {
 
 /** The key was used before with a different request. */
 export class FingerprintMismatchError extends RedlockError {
-  /** The key of the call. */
   readonly key: string;
 
   constructor(key: string) {
@@ -33,7 +31,6 @@ export class FingerprintMismatchError extends RedlockError {
 
 /** The run outlived its lease and another run took over. Its result was not stored. */
 export class LeaseLostError extends RedlockError {
-  /** The key of the run. */
   readonly key: string;
 
   constructor(key: string, why: string) {
@@ -45,7 +42,6 @@ export class LeaseLostError extends RedlockError {
 
 /** `maxAttempts` runs of the key began and did not end. No further run may begin. */
 export class DeadKeyError extends RedlockError {
-  /** The key of the call. */
   readonly key: string;
   /** The number of these runs. */
   readonly attempts: number;
@@ -59,11 +55,10 @@ export class DeadKeyError extends RedlockError {
 }
 
 /**
- * The value at the key is no record of this library, or the codec cannot decode its result (then `cause` is the codec's
+ * The key's value is no record of this library, or the codec cannot decode its result (then `cause` is the codec's
  * error). The handler did not run, and nothing was changed.
  */
 export class RecordCorruptError extends RedlockError {
-  /** The key of the call. */
   readonly key: string;
 
   constructor(key: string, options?: { readonly cause?: unknown }) {
@@ -85,7 +80,6 @@ export class RecordCorruptError extends RedlockError {
  * if (error instanceof ResultUnavailableError) return await findPayment(key); // it was made: look it up
  */
 export class ResultUnavailableError extends RedlockError {
-  /** The key of the call. */
   readonly key: string;
   /** `unserializable`: the codec could not encode it. `too-large`: it exceeds the limit. */
   readonly reason: UnstoredReason;

@@ -10,18 +10,18 @@ import { type KeyOptions, type KeyReading, type KeySnapshot, openKey, readKey } 
 import { classifyRecords, isPending, noFingerprint } from "./record.ts";
 import type { RecordKeys } from "./run-request.ts";
 
-/** How often to remove again if something was written meanwhile. */
+/** If something was written meanwhile. */
 const maxRemovals = 3;
 
 /**
- * Removes the result, the count of attempts and any text that is no record, so that the key can run again. A run under
- * way stays: its handler would learn of the removal too late, and two handlers would run.
+ * Removes the key's result, its count of attempts and any text that is no record, so that the key can run again. A run
+ * that is running stays, because two handlers would run.
  *
  * @returns whether there was anything to remove
- * @throws InProgressError when a run is under way
+ * @throws InProgressError when a run is running
  * @throws RecordCorruptError when the value has another type, such as a list: it stays
- * @throws QuorumError when an endpoint did not answer: the next run would find its copy. The other endpoints' values
- * are removed
+ * @throws QuorumError when an endpoint did not answer, because the next run would find its copy. The other endpoints'
+ * values are removed
  * @throws TypeError | RangeError when an option is wrong or unknown
  *
  * @example
@@ -63,7 +63,7 @@ function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "do
   return mayBeRunning ? "unclear" : "remove";
 }
 
-/** Compares with the values that were read, so that a run that has begun since stays. */
+/** Compares, so that a run that has begun since stays. */
 async function remove(
   settings: Settings,
   { name, counter }: RecordKeys,

@@ -33,7 +33,7 @@ import { type Codec, type JsonResult, json } from "./result.ts";
 import { type Handler, type LockedRunContext, type Outcome, run } from "./run.ts";
 import type { RecordKeys, RunRequest } from "./run-request.ts";
 
-/** Options that you can set for all runs and override in each. `undefined` leaves the default in place. */
+/** Options of all runs, which each run can override. `undefined` leaves the default in place. */
 export interface IdempotencyOptions {
   /**
    * How long a run's claim outlives its process, in ms: an integer from 10 to 2 147 483 647. Renewed while the handler
@@ -44,7 +44,7 @@ export interface IdempotencyOptions {
   readonly retention?: number | undefined;
   /** How long to wait for another run's result, or for the lock, in ms. 0: one round. Default 0. */
   readonly wait?: number | undefined;
-  /** Longest time for which the lease is renewed, in ms: a stuck handler must not keep its key. Default 300 000 (5 minutes). */
+  /** Longest time for which the lease is renewed, in ms, in case a handler is stuck. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
   /** Longest time for one HTTP request, in ms, at least 1. Default: the client's, or 1 000. */
   readonly timeout?: number | undefined;
@@ -53,64 +53,61 @@ export interface IdempotencyOptions {
   /** Keeps late requests alive, for example the Worker's `ctx`. Default: the client's, or none. */
   readonly waitUntil?: WaitUntil | undefined;
   /**
-   * How many runs of a key may begin and neither complete nor fail, because their process died or their result could not
-   * be stored. Then the key is dead, for the retention after the last of them, or until it is forgotten. An integer of at
-   * least 1. Costs one more command and request per run. Default: runs are not counted.
+   * How many runs of a key may begin and neither complete nor fail, for example because the process dies. Then the key
+   * is dead for the retention, or until it is forgotten. An integer of at least 1. Costs one more command and request
+   * per run. Default: runs are not counted.
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * The most bytes that a result may take in the request that stores it: the encoded result in UTF-8, as a JSON string,
-   * and about 120 bytes of the record. A larger result is not uploaded: the key is complete without it, and duplicates
-   * get a `ResultUnavailableError`. An integer from 1 000 to 4 000 000, which is below the size that can be read back. Default
-   * 1 000 000, which fits the smallest limit that Upstash sets for a request (1 MiB).
+   * The most bytes of a stored result, as a JSON string with about 120 bytes of the record. With a larger result, the
+   * key is complete, and duplicates get a `ResultUnavailableError`. An integer from 1 000 to 4 000 000. Default 1 000
+   * 000, which fits the smallest limit that Upstash sets for a request (1 MiB).
    */
   readonly maxResult?: number | undefined;
   /** Called with every event. Its errors are ignored. Default: none. */
   readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
 }
 
-/** What belongs to one run. */
+/** Options of one run. */
 export interface RunOptions<Value> extends IdempotencyOptions {
   /**
-   * Separates keys of different origin: for example tenant, route or provider. Pass one name or several, none empty.
-   * `undefined` is a TypeError: a missing tenant would share the keys of all. Default: none.
+   * Separates keys of different origin, for example tenant, route or provider: one name or several, none empty.
+   * `undefined` is a TypeError, because a missing tenant would share the keys of all. Default: none.
    */
   readonly scope?: string | readonly string[];
   /**
-   * The text that must be equal whenever the key is used again, for example the request's body. Only its hash is stored.
-   * Default: none.
+   * Must be equal whenever the key is used again, for example the request's body. Only its hash is stored. Default:
+   * none.
    */
   readonly fingerprint?: string | Uint8Array | undefined;
   /**
-   * How the result is stored. Default: JSON, where the whole result may also be `undefined`. A result that the codec
-   * cannot encode is not stored: see {@link Outcome.unstored}.
+   * How the result is stored. Default: JSON, or `undefined` as the whole result. For a result that the codec cannot
+   * encode see {@link Outcome.unstored}.
    */
   readonly codec?: Codec<Value> | undefined;
   /**
-   * Locks these resources for the run: one name or several, as in `redlock.acquire`. Key and locks are claimed in one
-   * request, all or none, and end in one. They share the lease. The handler gets a fence. A lock that is held is
-   * waited for, for `wait` at most. Default: none.
+   * Locks these resources for the run, as `redlock.acquire` does, in one request with the key and for the same lease.
+   * The handler gets a fence. If a lock is held, the call waits for `wait` at most. Default: none.
    */
   readonly lock?: string | readonly string[] | undefined;
-  /** Stored with the lock, as `note` of `redlock.acquire`: 1 … 255 characters. Only with `lock`. Default: none. */
+  /** The lock's `note`: 1 … 255 characters. Only with `lock`. Default: none. */
   readonly note?: string | undefined;
   /**
-   * Whether the handler runs without protection if too many endpoints fail for a quorum. Then several calls may run it at once,
-   * its result is not stored, and with `lock` it gets no fence. The event `unguarded` reports it. If there is no `onEvent`, a
-   * line on the console does. Default false: the call throws the `QuorumError`.
+   * Runs the handler without protection if too many endpoints fail for a quorum. Several calls may then run it at once,
+   * its result is not stored, and with `lock` it gets no fence. The event `unguarded`, or else a line on the console,
+   * reports it. Default false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
-  /** Ends the waiting at once, and the call rejects with its reason. The handler has a signal of its own. */
+  /** Ends the waiting at once: the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Wall-clock time in ms since 1970 at which the platform stops the code. It bounds lease and waiting. The lease is one
-   * `timeout` longer, which is the time to store the result, and counts from the arrival of a request: so the claim ends
-   * at most two `timeout`s later. A time that has passed is a RangeError.
+   * Wall-clock time in ms since 1970 at which the platform stops the code. Waiting ends by then, and the claim at most
+   * two `timeout`s later, so that there is time to store the result. A time that has passed is a RangeError.
    */
   readonly deadline?: number | undefined;
 }
 
-/** {@link RunOptions} of a run with a lock, whose handler gets a fence. */
+/** {@link RunOptions} with a lock. */
 export type LockedRunOptions<Value> = RunOptions<Value> & {
   readonly lock: string | readonly string[];
   readonly failOpen?: false | undefined;
@@ -125,7 +122,6 @@ type AnyRunOptions<Value> = RunOptions<Value> &
 
 const { maxHold, timeout, backoff, waitUntil } = lockSchema;
 
-/** The schema of {@link IdempotencyOptions}. */
 export const idempotencySchema: Schema<IdempotencyOptions> = {
   lease: milliseconds(10, maxTimerDelay),
   retention: milliseconds(10, 2 ** 45),
@@ -153,15 +149,14 @@ const runSchema: Schema<AnyRunOptions<unknown>> = {
   isStale: typed("function"),
 };
 
-/** {@link IdempotencyOptions} with every default filled in. */
 type ResolvedOptions = Pick<
   RunRequest<unknown>,
   "settings" | "retention" | "maxAttempts" | "maxResult" | "onEvent"
 >;
 
 /**
- * Runs a handler once per key: at least once across crashes, with one stored result per key as long as the store
- * keeps it. A handler that outlives its lease can never overwrite or free a newer run's record.
+ * Runs a handler once per key: at least once across crashes, with one stored result per key as long as the store keeps
+ * it. A handler that outlives its lease can never overwrite or free a newer run's record.
  *
  * @example
  * const idempotency = new Idempotency(redlock, { lease: 30_000, retention: 7 * 86_400_000 });
@@ -171,13 +166,11 @@ type ResolvedOptions = Pick<
  * });
  */
 export class Idempotency {
-  /** The client, as it was given. */
   readonly redlock: LockClient;
-  /** The options, as they were given. */
   readonly options: IdempotencyOptions;
 
   /**
-   * Runs that are stored at the endpoints of this client. The options are the defaults of its calls. It sends nothing yet.
+   * Runs on the endpoints of this client. It sends nothing yet.
    *
    * @throws TypeError | RangeError when an option is wrong or unknown
    */
@@ -189,10 +182,10 @@ export class Idempotency {
   }
 
   /**
-   * Runs `handler`, or returns the stored result where a run of `key` is complete. The key names the work and its subject:
+   * Runs `handler`, or returns the stored result if a run of `key` is complete. The key names the work and its subject:
    * with `order:7` for both, a mail would get the result of the charge.
    *
-   * @throws InProgressError when another run is still under way after `wait`
+   * @throws InProgressError when another run is still running after `wait`
    * @throws LockHeldError when another holder still has the `lock` after `wait`
    * @throws FingerprintMismatchError when the key was used before with another fingerprint
    * @throws QuorumError when too few endpoints answered to begin. The handler did not run. See `failOpen`
@@ -246,7 +239,7 @@ export class Idempotency {
     const lock = options.lock === undefined ? undefined : checkResources(options.lock);
     if (note !== undefined && !lock) throw new TypeError("note needs lock: it is stored with the lock");
     if (options.kind !== "http") checkName("key", key, Infinity);
-    // Computed before the handler can change the arguments.
+    // Before the handler can change the arguments.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
     const own = { fingerprint, lock, note, codec, signal, deadline, failOpen, isStale };
@@ -259,7 +252,7 @@ export class Idempotency {
 }
 
 /**
- * Merges the options of a call, each checked, and fills in the defaults.
+ * Merges checked options and fills in the defaults.
  *
  * @throws RangeError when the retention is shorter than the lease
  */
@@ -294,7 +287,7 @@ export function resolveIdempotency(
   };
 }
 
-/** Checked before the handler runs: later, its effect would have happened, and would be repeated by the next call. */
+/** Before the handler runs, because its effect would be repeated by the next call. */
 function checkCodec(name: string, codec: Codec<unknown>): void {
   checkType(`${name}.encode`, Object(codec).encode, "function");
   checkType(`${name}.decode`, Object(codec).decode, "function");
@@ -303,7 +296,7 @@ function checkCodec(name: string, codec: Codec<unknown>): void {
 /**
  * The names of a key in Redis.
  *
- * @throws TypeError | RangeError when the key, its scope or its kind is wrong
+ * @throws TypeError | RangeError
  */
 export async function recordKeysOf(
   { prefix }: Settings,

@@ -25,21 +25,19 @@ import type { RecordKeys } from "./run-request.ts";
 /** The state of a key. */
 export interface KeyInspection {
   /**
-   * The state that a run would find. `undecided`: some endpoints have a value, but too few to decide the state. `votes` has the
-   * values. `corrupt`: the value is not a record.
+   * The state that a run would find. `undecided`: too few endpoints have a value. `corrupt`: the value is not a record.
    */
   readonly state: "none" | "pending" | "complete" | "corrupt" | "undecided";
-  /** ms since the run began or completed, as far as the wall clocks agree, or undefined if neither is known. */
+  /** ms since the run began or completed, as far as the wall clocks agree. */
   readonly age?: number | undefined;
   /** ms until the lease or the retention ends, or 0 if neither is known. */
   readonly remaining: number;
-  /** SHA-256 of the fingerprint, hexadecimal, or undefined if there is none. */
+  /** SHA-256 of the fingerprint, if any, in hexadecimal. */
   readonly fingerprint?: string | undefined;
-  /** Why a complete key has no result, or undefined if it has one. */
+  /** Why a complete key has no result. */
   readonly unstored?: UnstoredReason | undefined;
-  /** Runs that began and neither completed nor failed, where they are counted: the highest count of any endpoint. */
+  /** Runs that began and neither completed nor failed, if they are counted: the highest count of any endpoint. */
   readonly attempts: number;
-  /** By endpoint. */
   readonly votes: readonly KeyVote[];
 }
 
@@ -55,13 +53,12 @@ export interface KeyOptions {
   /** The scope of the runs. `undefined` is a TypeError. Default: none. */
   readonly scope?: string | readonly string[];
   /**
-   * `run`: a key of `run()`. `http`: a key of `withIdempotency()` or `idempotent()`. `flight`: a key of `singleFlight()`.
-   * Default `run`.
+   * `run`: of `run()`. `http`: of `withIdempotency()` or `idempotent()`. `flight`: of `singleFlight()`. Default `run`.
    */
   readonly kind?: KeyKind | undefined;
   /**
-   * The handler of an `http` key: the option `handler` of its route, or else the route's declared pattern without a slash at
-   * its end. A pattern with `*` counts as none, and so does a framework that knows none. Default: none.
+   * Of an `http` key: its route's option `handler`, or else the declared pattern without a slash at its end and without
+   * `*`. Default: none.
    */
   readonly handler?: string | undefined;
   /** Longest time for one HTTP request, in ms. Default: as for runs. */
@@ -75,11 +72,7 @@ const schema: Schema<KeyOptions> = {
   handler: checkText,
 };
 
-/**
- * Checks what an operator gives, and resolves it.
- *
- * @param caller the function's name, for errors
- */
+/** @param caller for errors */
 export async function openKey(
   caller: string,
   idempotency: Idempotency,
@@ -95,27 +88,24 @@ export async function openKey(
   return { settings, keys: await recordKeysOf(settings, key, options) };
 }
 
-/** The values of a key at one endpoint. */
 export interface KeySnapshot extends Answer {
-  /** The record, undefined where there is none. */
   readonly text: string | undefined;
-  /** ms until the record expires. */
+  /** In ms. */
   readonly remaining: number;
-  /** The text of the count, "" where there is none. */
+  /** The text of the count, or "". */
   readonly counted: string;
 }
 
-/** The answers of every endpoint that a key was read from. */
 export interface KeyReading {
   readonly round: Round<KeySnapshot>;
-  /** Without the endpoints that failed. */
+  /** Without failures. */
   readonly snapshots: readonly KeySnapshot[];
   /** The records. */
   readonly texts: readonly string[];
 }
 
 /**
- * Reads a key at every endpoint and waits for all of them.
+ * Waits for every endpoint.
  *
  * @param action for the error
  * @throws QuorumError when no quorum answered
@@ -131,7 +121,7 @@ export async function readKey(
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
       throw unexpectedReply();
     }
-    // -2: there is no key. The value is empty then, as it is for an empty text.
+    // -2: there is no key. An empty text looks like that otherwise.
     return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
   };
   const round = await query(settings, [action, [key]], readOne);
@@ -174,7 +164,6 @@ export async function inspectKey(
   };
 }
 
-/** The state that the records show, and the record that decides it, where there is one. */
 function stateOf(
   texts: readonly string[],
   count: number,
@@ -186,7 +175,7 @@ function stateOf(
   return { state: texts.length > 0 ? "undecided" : "none" };
 }
 
-/** ms for which enough endpoints have this text: for a pending record a quorum, else as many as prevent a quorum. */
+/** ms for which a pending record has a quorum, or another text prevents one. */
 function remainingOf(snapshots: readonly KeySnapshot[], text: string | undefined, count: number): number {
   if (text === undefined) return 0;
   const ends = snapshots.flatMap((snapshot) => (snapshot.text === text ? [snapshot.remaining] : []));
@@ -194,7 +183,6 @@ function remainingOf(snapshots: readonly KeySnapshot[], text: string | undefined
   return ends.sort((a, b) => b - a)[enough - 1] ?? 0;
 }
 
-/** The fields of an inspection that a text contains, which may be no record. */
 function fieldsOf(
   text: string | undefined,
   now: number,

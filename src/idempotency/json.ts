@@ -1,10 +1,9 @@
-// A value that JSON writes differently is stored: a Date as a string, an object without its methods. A value that JSON
-// would lose is refused.
+// A value that JSON writes differently, such as a Date, is stored. A value that JSON would lose is refused.
 
 /** @throws TypeError when JSON has no text for it, or would lose a part of it */
 export function jsonOf(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
-  // After the text, because JSON.stringify ends circles.
+  // After the text, because JSON.stringify refuses circles.
   const loss = lossIn(value);
   if (loss)
     throw new TypeError(`the result${loss}, which JSON would lose: return plain data, or pass a codec`);
@@ -12,20 +11,20 @@ export function jsonOf(value: unknown): string {
   return text;
 }
 
-/** Where and what JSON would lose, as the end of a sentence. */
+/** The end of a sentence. */
 function lossIn(value: unknown): string | undefined {
   const own = lossInItself(value);
   if (own || typeof value !== "object" || !value || hasJson(value)) return own;
   const isList = Array.isArray(value);
   for (const [name, inner] of Object.entries(value)) {
-    // Methods are left out. In an array a function would become null.
+    // Methods are left out, but in an array a function would become null.
     const loss = typeof inner === "function" && !isList ? undefined : lossIn(inner);
     if (loss) return isList ? `[${name}]${loss}` : `.${name}${loss}`;
   }
   return undefined;
 }
 
-/** What JSON would lose of the value, apart from its members. */
+/** Apart from its members. */
 export function lossInItself(value: unknown): string | undefined {
   // Node's Buffer has a toJSON. Other bytes have none.
   if (hasJson(value) && !ArrayBuffer.isView(value)) return undefined;
@@ -59,7 +58,7 @@ function isUnread(value: object): boolean {
   );
 }
 
-/** Works for objects of another realm too. */
+/** Of another realm too. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -20,27 +20,25 @@ type Replay<Value> = Extract<BeginState, { kind: "replay" }> & {
   readonly value?: Value | undefined;
 };
 
-/** What the last round of a call has found. */
 export type RunState<Value> =
   | Exclude<BeginState, { kind: "replay" | "mismatch" | "corrupt" }>
   | Replay<Value>
-  /** Complete, but too old to be returned. `isRemoved`: this call has removed it from a quorum. */
+  /** Complete, but too old to be returned. `isRemoved`: by this call, from a quorum. */
   | { readonly kind: "stale"; readonly isRemoved: boolean; readonly votes: readonly Vote[] };
 
 /**
- * A run is a lock whose cell has one more key, the record. The claim reads what other runs have stored there. The
- * release puts the result in the record's place.
+ * A run is a lock whose cell has one more key, the record. The claim reads other runs' records, and the release puts
+ * the result in the record's place.
  */
 export class RunProtocol<Value> implements Protocol<CellAnswer> {
   /** A lost record is written again when the run completes. */
   readonly isRestorable = false;
   readonly action: string;
-  /** If it is a replay when `acquire` has failed, the call returns the result in it. */
+  /** If it is a replay when `acquire` has failed, the call returns its result. */
   state: RunState<Value> = { kind: "unclear" };
   readonly #request: RunRequest<Value>;
-  /** Undefined: the run holds no locks. */
   readonly #locks: Protocol | undefined;
-  /** By cell, because the undo of an earlier round may go on while a later one counts. */
+  /** By cell, because an earlier round's undo may go on while a later round counts. */
   readonly #counts = new Map<Cell, CountedRun>();
   #startedAt = 0;
   /** Of the last round. */
@@ -91,7 +89,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
       return { result: Promise.resolve("refused"), votes: () => granted.votes() };
     const raised = await this.#locks?.confirm?.(granted, cell, ttl);
     const within = validityOf(settings, ttl) - granted.elapsed();
-    // Refused means: lost between the two rounds.
+    // Refused: lost between the two rounds.
     const isLost = raised && (await raised.result) !== "granted";
     if (isLost || within <= 0 || maxAttempts === Infinity) return raised;
     const counted = await countRun(this.#request, parseHolder(cell.value).nonce, within);
@@ -111,10 +109,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return isSettling ? { within: settleTimeout(this.#request.settings) } : "pause";
   }
 
-  /**
-   * Frees the key and the locks. The record of a complete run takes the claim's place: this run's result, or the result
-   * of another run that a quorum has.
-   */
+  /** A complete record takes the claim's place: this run's, or another run's that a quorum has. */
   async release(call: Call, cell: Cell, claim: Call): Promise<Answer> {
     const { name, retention } = this.#request;
     const isHeld = cell === this.#held;
@@ -124,7 +119,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
       const next = { text, retention, former };
       return completion.storeOne(call.endpoint, () => this.#complete(call, { cell, claim }, next));
     }
-    // The count first: a run that finds the key free must not count this one.
+    // First, because a run that finds the key free must not count this one.
     await this.#counts.get(cell)?.takeBack(isHeld);
     const { state } = this;
     if (state.kind !== "replay")
@@ -137,16 +132,16 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   lostError(why: string): RedlockError {
-    // The ttl of its lock is called the lease in the options.
+    // The options call it the lease.
     return new LeaseLostError(this.#request.key, why.replace("(ttl ", "(lease "));
   }
 
-  /** The handler begins. From now on the release of this claim ends the run. */
+  /** From now on, the release of this claim ends the run. */
   handlerBegins(): void {
     this.#held = this.#cell;
   }
 
-  /** The handler has returned. From now on the release stores this result. */
+  /** From now on, the release stores this result. */
   complete({ result, unstored }: StoredResult<Value>): Completion {
     const { settings, fingerprint } = this.#request;
     const at = Math.max(Math.floor(settings.runtime.now()), this.#startedAt);
@@ -156,7 +151,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return this.#completion;
   }
 
-  /** One timeout longer than the deadline, so that there is time to store the result. */
+  /** One timeout longer than the deadline, for storing the result. */
   #leaseOf(ttl: number): number {
     const { settings, deadline } = this.#request;
     return deadline === Infinity ? ttl : Math.min(settings.ttl, ttl + settings.timeout);
@@ -177,12 +172,12 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     if (isStale?.(record)) return this.#remove(text);
     let value: Value | undefined;
     try {
-      // Decode first: an unreadable result must not spread to more endpoints.
+      // First, because an unreadable result must not spread to more endpoints.
       if (record.result !== undefined) value = codec.decode(record.result);
     } catch (cause) {
       throw new RecordCorruptError(key, { cause });
     }
-    // Until a quorum has it, another run could still store a different result.
+    // Until a quorum has it, another run could store a different result.
     const isDecided = decided || (await this.#bringToQuorum(round, found));
     return isDecided ? { ...found, value } : { kind: "split-vote" };
   }
@@ -204,10 +199,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return (await round.result) === "granted";
   }
 
-  /**
-   * Stores a complete record at one endpoint. It replaces an expired pending record too, because the effect has
-   * happened, but never another run's record.
-   */
+  /** Replaces an expired pending record too, because the effect has happened, but never another run's record. */
   async #complete(call: Ask, claimed: Claimed, next: Replacement): Promise<CellAnswer> {
     const { name } = this.#request;
     const { text, retention, former } = next;
@@ -222,7 +214,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return keep(call, { keys: [name], value, values: [former] }, retention, text);
   }
 
-  /** If the claim may still be executed, a tombstone refuses it, because it would hold the locks for nobody. */
+  /** A tombstone refuses a claim that may still be executed, because it would hold the locks for nobody. */
   async #end(call: Ask, { cell, claim }: Claimed, next?: Replacement): Promise<CellAnswer> {
     const target = claim.isOver ? withoutTombstone(cell) : cell;
     const answer = await end(call, target, next && { values: [next.text], ttl: next.retention });
@@ -239,6 +231,6 @@ interface Claimed {
 interface Replacement {
   readonly text: string;
   readonly retention: number;
-  /** A record of this run that a minority may have stored before. */
+  /** A minority may have stored it before. */
   readonly former?: string | undefined;
 }

@@ -1,14 +1,16 @@
 import { quorumOf } from "../quorum/tally.ts";
 
-// A record begins with a letter and a version, so that no proxy parses it as JSON or as a number:
+// A letter and a version come first, so that no proxy parses a record as JSON or as a number:
+//
 //   P1 <token> <startedAt> <fingerprint>             running. The ttl is the lease
 //   C1 <token> <completedAt> <fingerprint> <result>  complete. The ttl is the retention
 //   N1 <token> <completedAt> <fingerprint> <reason>  complete, but the result could not be stored
-// Times are ms since 1970. A fingerprint is `-` or hexadecimal. With `maxAttempts`, a second key has the number of runs that
-// began and did not end, and the token of the last one:
+//
+// Times are ms since 1970. A fingerprint is `-` or hexadecimal. With `maxAttempts`, a second key has the number of runs
+// that did not end, and the token of the last one:
+//
 //   A1 <token> <count>
 
-/** The stored state of a run. */
 export interface RunRecord {
   /** `pending`: it is running, or its process has died. */
   readonly state: "pending" | "complete";
@@ -16,7 +18,7 @@ export interface RunRecord {
   /** When it began or completed, in ms since 1970. */
   readonly at: number;
   readonly fingerprint: string;
-  /** As the codec encoded it. Undefined: it could not be stored. */
+  /** As the codec encoded it. */
   readonly result?: string | undefined;
   readonly unstored?: UnstoredReason | undefined;
 }
@@ -41,7 +43,7 @@ export function parseRecord(text: unknown): RunRecord | undefined {
   if (!match) return undefined;
   const [, letter, token = "", time, fingerprint = "", result] = match;
   const at = Number(time);
-  // A number in another spelling could not be written back identically.
+  // Another spelling could not be written back identically.
   if (String(at) !== time) return undefined;
   const run = { token, at, fingerprint };
   if (letter === "P" && result === undefined) return { state: "pending", ...run };
@@ -70,11 +72,9 @@ export function isComplete(text: string): boolean {
 
 /** What other runs' records mean for a run that begins. */
 export type RecordState =
-  /** A run is complete. `decided`: a quorum has its record. */
+  /** `decided`: a quorum has the record. */
   | { readonly kind: "replay"; readonly record: RunRecord; readonly text: string; readonly decided: boolean }
-  /** A run with another fingerprint. */
   | { readonly kind: "mismatch"; readonly complete: boolean }
-  /** Another run is under way. */
   | { readonly kind: "busy"; readonly record: RunRecord }
   /** A value is no record, and nothing else decides. */
   | { readonly kind: "corrupt" }
@@ -82,17 +82,16 @@ export type RecordState =
   | { readonly kind: "split-vote" };
 
 /**
- * Decides what other runs' records on some of `count` endpoints mean.
+ * Decides what records on some of `count` endpoints mean.
  *
  * - A mismatch comes before busy, because waiting would not help.
  * - The key is busy only if one run has a quorum. Otherwise all contenders might give up.
  * - A complete record on a minority means that the effect has happened, but another run may be storing a different
- *   result. So
- *   it must reach a quorum before any caller gets it.
+ * result. So it must reach a quorum before any caller gets it.
  */
 export function classifyRecords(texts: readonly string[], fingerprint: string, count: number): RecordState {
   const timesOf = (text: string) => texts.filter((other) => other === text).length;
-  // Callers with equal answers must all choose the same record: the most frequent one, then the first by text.
+  // Callers with equal answers must choose the same record: the most frequent one, then the first by text.
   const sorted = [...texts].sort((a, b) => timesOf(b) - timesOf(a) || (a < b ? -1 : 1));
   const records = sorted.map(parseRecord);
   const prints = [noFingerprint, fingerprint];

@@ -15,22 +15,21 @@ import { type RunRecord, recordText } from "./record.ts";
  * };
  */
 export interface Codec<Value> {
-  /** Returns well-formed text: without unpaired surrogates. */
+  /** Must return well-formed text, without unpaired surrogates. */
   encode(value: Value): string;
   /**
-   * Returns what `encode` was given: every caller gets what this returns, the first one too. If it throws for the first
-   * one, the result counts as one that cannot be stored. Later, the call rejects with `RecordCorruptError`.
+   * Returns the value that every caller gets, including the first. If it throws for the first caller, the result is not
+   * stored. Later, the call rejects with `RecordCorruptError`.
    */
   decode(text: string): Value;
 }
 
-/** JSON as a codec of every type. */
 interface JsonCodec {
   encode(value: unknown): string;
   decode<Value>(text: string): Value;
 }
 
-/** The default codec. `undefined` has no JSON, so it is stored as an empty text. */
+/** `undefined` has no JSON, so it is stored as an empty text. */
 export const json: JsonCodec = {
   encode: (value) => (value === undefined ? "" : jsonOf(value)),
   decode: (text) => (text === "" ? undefined : JSON.parse(text)),
@@ -47,7 +46,7 @@ export type JsonValue =
 
 type Callable = (...args: never) => unknown;
 
-/** Types that JSON refuses, leaves out or changes: `Date` and similar classes have a `toJSON`. */
+/** JSON refuses, leaves out or changes them: `Date` and similar classes have a `toJSON`. */
 type NotJson =
   | bigint
   | symbol
@@ -59,7 +58,7 @@ type NotJson =
   | RegExp
   | { toJSON(...args: never): unknown };
 
-/** The type itself if JSON returns its values as they were, as far as types show. It checks `Deeper` levels. */
+/** The type itself if JSON returns its values as they were. It checks `Deeper` levels. */
 type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
   | string
   | number
@@ -74,9 +73,9 @@ type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
       : Value;
 
 /**
- * `unknown` if JSON returns results of this type as they were, else a type that no handler has. Checks the value and two levels
- * of properties. Interfaces and classes are accepted, but their methods are not stored, nor is `undefined` in them, and a
- * result with `NaN` or `Infinity` is not stored. A generic function that takes a handler needs this type, or a codec.
+ * `unknown` if JSON returns results of this type as they were, else a type that no handler has. Checks the value and
+ * two levels of properties, but not methods, `undefined`, `NaN` and `Infinity`. A generic function that takes a handler
+ * needs this type, or a codec.
  *
  * @example
  * function once<Value>(key: string, work: (() => Promise<Value>) & JsonResult<Value>) {
@@ -87,17 +86,16 @@ export type JsonResult<Value> = [Value] extends [FromJson<Value, [1, 1]>]
   ? unknown
   : { readonly "this result needs a codec, because JSON does not return it as it was": never };
 
-/** A result as it is stored: its text, or the reason why there is none. */
 export interface StoredResult<Value> extends Pick<RunRecord, "result" | "unstored"> {
-  /** What every caller gets: the result as it is decoded, or the handler's own result if it cannot be stored. */
+  /** As decoded, which every caller gets, or the handler's own result if it cannot be stored. */
   readonly value: Value;
-  /** The error that the codec threw, or that describes its result. */
+  /** The codec's, or why its result cannot be stored. */
   readonly error?: unknown;
 }
 
 /**
- * Encodes a result. The effect has happened: a result that cannot be encoded is stored as a reason, so that the handler
- * does not run again.
+ * The effect has happened, so a result that cannot be encoded is stored as a reason, and the handler does not run
+ * again.
  */
 export function encodeResult<Value>(codec: Codec<Value>, value: Value): StoredResult<Value> {
   try {
@@ -109,14 +107,13 @@ export function encodeResult<Value>(codec: Codec<Value>, value: Value): StoredRe
   }
 }
 
-/** A complete record: with its result if it takes at most `most` bytes, else with the reason. */
 export function withinBytes(record: RunRecord, most: number): RunRecord {
   if (record.unstored || isWithin(recordText(record), most)) return record;
   return { ...record, result: undefined, unstored: "too-large" };
 }
 
-/** Whether a text takes at most `most` bytes in a request: in UTF-8, as a string of JSON. */
+/** In a request: in UTF-8, as a string of JSON. */
 function isWithin(text: string, most: number): boolean {
-  // Each character takes at least one byte: a text that is far too large need not be copied to be measured.
+  // A text that is far too large need not be copied to be measured.
   return text.length <= most && new TextEncoder().encode(JSON.stringify(text)).length <= most;
 }

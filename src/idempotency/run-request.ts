@@ -11,7 +11,7 @@ export interface RecordKeys {
   readonly counter: string;
 }
 
-/** One call of `run()`. The options have the meaning of each field. */
+/** One call of `run()`. For the fields see its options. */
 export interface RunRequest<Value> extends RecordKeys {
   /** `ttl` is the lease. */
   readonly settings: Settings;
@@ -35,8 +35,8 @@ export interface RunRequest<Value> extends RecordKeys {
 type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
 
 /**
- * How long to wait, in ms, for a split vote to end or for a result to reach its quorum. A whole lease would be too long
- * for the sender of a webhook.
+ * ms for a split vote to end or a result to reach its quorum. A whole lease would be too long for the sender of a
+ * webhook.
  */
 export function settleTimeout({ timeout, wait }: Settings): number {
   return Math.max(wait, 2 * timeout);
@@ -48,7 +48,7 @@ export function retryAfter({ settings }: Timing, { at }: RunRecord): number {
   return Math.min(settings.ttl, Math.max(1_000, settings.ttl - age));
 }
 
-/** ms that remain of a result's retention, as far as the wall clocks agree. At least a second. */
+/** ms, as far as the wall clocks agree. At least a second. */
 export function remainingRetention({ settings, retention }: Timing, { at }: RunRecord): number {
   const age = Math.max(0, settings.runtime.now() - at);
   return Math.max(1_000, Math.floor(retention - age));

@@ -17,12 +17,12 @@ import type { UnstoredReason } from "./record.ts";
 import { encodeResult } from "./result.ts";
 import { type RunRequest, retryAfter } from "./run-request.ts";
 
-/** The part of a run that its handler sees. */
+/** The argument of a run's handler. */
 export interface RunContext {
   readonly key: string;
   /**
-   * Identifies this run. It is a secret, because its owner can end the claim. No log shows it, because the property is
-   * not enumerable.
+   * Identifies this run. It is a secret, because its owner can end the claim. It is not enumerable, so that no log
+   * shows it.
    */
   readonly token: string;
   /** Aborts with {@link LeaseLostError} as soon as another run may have taken over. */
@@ -38,22 +38,21 @@ export interface LockedRunContext extends RunContext {
   readonly fence: number;
 }
 
-/** What {@link Idempotency.run} returns: the handler's value, or the value of the run that came first. */
+/** The result of {@link Idempotency.run}: the handler's value, or the value of the run that came first. */
 export interface Outcome<Value> {
   readonly status: "executed" | "replayed";
   readonly value: Value;
   /**
-   * Why the result is not stored. Absent: it is stored. `unserializable`, `too-large`: the key is complete, and
-   * duplicates get a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have stored it so far. The library
-   * goes on trying within the lease. If that fails, the next call runs the handler again.
+   * Why the result is not stored, if it is not. `unserializable`, `too-large`: the key is complete, and duplicates get
+   * a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have stored it so far. The library goes on trying
+   * within the lease. If that fails, the next call runs the handler again.
    */
   readonly unstored?: UnstoredReason | "no-quorum";
 }
 
-/** What {@link Idempotency.run} runs. */
+/** The function that {@link Idempotency.run} runs. */
 export type Handler<Value, Run extends RunContext = RunContext> = (run: Run) => Promise<Value> | Value;
 
-/** Executes the handler under a claim of the key, or returns another run's result. */
 export async function run<Value>(
   request: RunRequest<Value>,
   handler: Handler<Value>,
@@ -66,7 +65,7 @@ export async function run<Value>(
   try {
     lock = await acquire(settings, resources, { signal, deadline }, protocol);
   } catch (error) {
-    // Another run that is known of counts more than the outage.
+    // Another known run counts more than the outage.
     const isUnknown = protocol.state.kind === "unclear" || protocol.state.kind === "run";
     if (request.failOpen && isUnknown && isOutage(error))
       return runUnguarded(request, handler, { error, elapsed: elapsed() });
@@ -85,10 +84,9 @@ export async function run<Value>(
   return store(request, { protocol, lock, report }, value);
 }
 
-/** The contexts of handlers that run without protection. */
 const unguarded = new WeakSet<RunContext>();
 
-/** Whether this handler runs without protection: see `failOpen`. */
+/** See `failOpen`. */
 export function isUnguarded(run: RunContext): boolean {
   return unguarded.has(run);
 }
@@ -129,7 +127,7 @@ function contextOf(key: string, lock: Pick<Lock, "token" | "fence" | "signal" | 
   return Object.defineProperty(context, "token", { enumerable: false });
 }
 
-/** Stores the result. The effect has happened, so the caller gets the value even if storing it fails. */
+/** The effect has happened, so the caller gets the value even if storing it fails. */
 async function store<Value>(
   { key, settings, codec }: RunRequest<Value>,
   {
@@ -158,7 +156,6 @@ async function store<Value>(
   return { status: "executed", value: reason === "too-large" ? value : result.value, unstored: reason };
 }
 
-/** The event of each error. */
 const endings: { readonly [Code in RedlockErrorCode]?: IdempotencyEvent["type"] } = {
   IN_PROGRESS: "busy",
   LOCK_HELD: "locked",
@@ -168,7 +165,7 @@ const endings: { readonly [Code in RedlockErrorCode]?: IdempotencyEvent["type"] 
   NO_QUORUM: "unavailable",
 };
 
-/** Ends a call whose handler has not run. A duplicate ends here too, because it gets no lock. */
+/** Duplicates, which get no lock, end here too. */
 function endWithoutLock<Value>(
   { key, settings, signal, ...request }: RunRequest<Value>,
   state: RunState<Value>,

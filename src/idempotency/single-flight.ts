@@ -12,9 +12,9 @@ import { type Codec, type JsonResult, json } from "./result.ts";
 /** Options of {@link singleFlight}. */
 export interface SingleFlightOptions<Value> {
   /**
-   * How long a value is shared with later callers, in ms: 0 to 2 592 000 000 (30 days), or a function of the value, for
-   * example of a token's `expires_in`. If the function throws, or returns no number, the value is not shared, and the
-   * event `unstored` has the error. Callers that already wait share a value of any ttl.
+   * How long a value is shared with later callers, in ms: 0 to 2 592 000 000 (30 days), or a function of the value. If
+   * it throws, or returns no number, the value is not shared, and the event `unstored` has the error. Callers that
+   * already wait share a value of any ttl.
    */
   readonly ttl: number | ((value: Value) => number);
   /** How long to wait for another caller's value, in ms. Default 10 000 (10 seconds). */
@@ -24,11 +24,11 @@ export interface SingleFlightOptions<Value> {
   /** Separates keys of different origin. See `RunOptions`. Default: none. */
   readonly scope?: string | readonly string[];
   /**
-   * Whether to compute without protection if too many endpoints fail for a quorum: then several callers may compute at
-   * once. Default false: the call throws the `QuorumError`.
+   * Computes without protection if too many endpoints fail for a quorum, so several callers may compute at once.
+   * Default false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
-  /** Ends the waiting at once, and the call rejects with its reason. */
+  /** Ends the waiting at once: the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Called with the events of the call's runs. `unstored` says why a value could not be shared. Its errors are ignored.
@@ -54,7 +54,7 @@ const schema: Schema<SingleFlightOptions<unknown>> = {
   onEvent,
 };
 
-/** Stores the ttl in ms, a space, and the value's JSON. */
+/** The ttl in ms, a space, and the value's JSON. */
 function flightCodec<Value>(ttl: SingleFlightOptions<Value>["ttl"]): Codec<Value> {
   return {
     encode: (value) => `${typeof ttl === "number" ? ttl : ttlOf(ttl(value))} ${json.encode(value)}`,
@@ -65,12 +65,12 @@ function flightCodec<Value>(ttl: SingleFlightOptions<Value>["ttl"]): Codec<Value
 function ttlOf(ms: unknown): number {
   // An async function given by mistake must not end the process by an unhandled rejection.
   if (ms instanceof Promise) ms.catch(() => undefined);
-  // The message does not show the value, because it may be a part of a token.
+  // Not shown, because it may be a part of a token.
   if (typeof ms !== "number" || Number.isNaN(ms)) throw new TypeError("ttl must return a number of ms");
   return Math.min(Math.max(ms, 0), longestTtl);
 }
 
-/** What `compute` gets. */
+/** The argument of `compute`. */
 export interface FlightContext {
   /** Aborts when another caller may have taken over. */
   readonly signal: AbortSignal;
@@ -80,11 +80,11 @@ type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
 
 /**
  * Computes a value once on all replicas: one caller computes, and the others wait and share its value until its ttl
- * ends. Use it for expensive work such as the refresh of a token. It is not a lock: after a crash, or with `failOpen`
- * in an outage, a second caller may compute while the first one still does.
+ * ends, for example a token. It is not a lock: after a crash, or with `failOpen` in an outage, a second caller may
+ * compute while the first one still does.
  *
  * Every caller gets the value as JSON returns it. A value that cannot be stored (more than about 1 MB, or not JSON) is
- * returned but not shared, so the callers compute one after another.
+ * not shared, so the callers compute one after another.
  *
  * @throws what `compute` throws, to the caller that computed
  * @throws InProgressError when another caller is still computing after `wait`
@@ -128,10 +128,10 @@ export async function singleFlight<Value>(
       const remaining = Math.max(0, wait - elapsed());
       return (await idempotency.run<Value>(key, { ...ofKey, failOpen, wait: remaining }, fly)).value;
     } catch (error) {
-      // Check this first, because `compute` may use this library and throw its errors.
+      // First, because `compute` may use this library and throw its errors.
       if (thrown) throw thrown.error;
       const code = isRedlockError(error) ? error.code : undefined;
-      // Another caller took over while this one computed. Its value is newer.
+      // Another caller took over meanwhile, and its value is newer.
       if (code !== "LEASE_LOST") throw error;
     }
   }
