@@ -9,25 +9,20 @@ import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
 export interface CountedRun extends Decision {
-  /** If too many runs before this one did not end, their number: this run must not begin. */
+  /** How many runs did not end, if these are too many: this run must not begin. */
   readonly dead: number | undefined;
-  /**
-   * Once.
-   *
-   * @param hasBegun whether the handler has begun and failed: then the key starts from 0 again
-   */
+  /** @param hasBegun whether the handler has begun and failed: then the key starts from 0 again */
   takeBack(hasBegun: boolean): Promise<void>;
 }
 
 type CountSnapshot = Answer & {
-  /** As found or written. */
   readonly text: string;
   readonly before: number;
 };
 
 /**
- * Counts a run on a quorum before its handler begins. The next run meets that quorum, so no run goes missing. Every
- * write compares with the text that was read or written, so that a late write cannot change a later run's count.
+ * Counts a run before its handler begins. The next run meets this quorum, so no run goes missing. Every write compares,
+ * so that a late write cannot change a later run's count.
  *
  * @param within ms of the claim that remain
  */

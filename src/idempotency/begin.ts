@@ -33,7 +33,6 @@ export async function stateOfBegin(round: Round<CellAnswer>, begun: Begun): Prom
   return classifyBegin(round.calls, result, begun);
 }
 
-/** In the way of the claim. */
 export function recordFound({ answer }: BeginCall): string | undefined {
   return answer?.outcome === "held" && answer.blockedBy === undefined ? answer.other : undefined;
 }
@@ -52,11 +51,11 @@ export function classifyBegin(
     return isComplete ? state : { kind: "run" };
   }
   if (state.kind !== "split-vote") return state;
-  // With locks, the wrong type may be at a lock's or a counter's key, which the endpoint's error names.
+  // With locks, it may be a lock's or a counter's key, which the endpoint's error names.
   if (isAlone && isVeto(calls.filter(isWrongType).length, count)) return { kind: "corrupt" };
   const locked = calls.filter(({ answer }) => answer?.outcome === "held" && answer.blockedBy !== undefined);
   if (isVeto(locked.length, count)) return { kind: "locked" };
-  // Too few endpoints for anybody's quorum. With more, contenders may have kept it from each other.
+  // Too few for anybody's quorum. With more, contenders may have kept it from each other.
   const answered = calls.filter(({ answer }) => answer && answer.outcome !== "error").length;
   return result === "unavailable" && answered < quorumOf(count) ? { kind: "unclear" } : state;
 }

@@ -12,8 +12,8 @@ import { hasJson, lossInItself } from "./json.ts";
 /** Options of {@link canonicalKey}. */
 export interface CanonicalOptions {
   /**
-   * Members that do not count, because they differ in each attempt, with a dot between the names of nested objects:
-   * `items.seenAt` is that member of every item in an array, too. Default: none.
+   * Members that do not count, because they differ in each attempt. A dot goes into nested objects and arrays:
+   * `items.seenAt`. Default: none.
    */
   readonly exclude?: readonly string[] | undefined;
 }
@@ -31,15 +31,13 @@ export function checkCanonicalOptions(what: string, options: CanonicalOptions): 
 
 /**
  * A key for a call, made of the called function's name and its arguments: equal JSON has one key, regardless of the
- * order of its members. The arguments are hashed (SHA-256) as RFC 8785 writes them, so that other languages can make
- * equal keys. Give ids above 2^53 as text, because `JSON.parse` rounds them.
+ * order of its members. It is the SHA-256 of the arguments by RFC 8785, so that other languages can make equal keys.
+ * Give ids above 2^53 as text, because `JSON.parse` rounds them.
  *
  * @param name of the called function, 1 … 190 characters
- * @param args plain data. As in `JSON.stringify`, members that are undefined are left out
+ * @param args plain data. Members that are undefined are left out
  * @returns name, colon and 64 hex digits: a key, or a fingerprint
- * @throws TypeError that names a value which JSON cannot say: `NaN`, a `BigInt`, a function, a `Map` and other classes,
- * a
- * cycle, or undefined as a whole
+ * @throws TypeError that names a value which JSON cannot say, such as `NaN` or a `Map`
  * @throws RangeError when a text contains half of a surrogate pair, or the name has a wrong length
  *
  * @example
@@ -58,9 +56,8 @@ export async function canonicalKey(
 }
 
 /**
- * By the JSON Canonicalization Scheme, RFC 8785.
+ * The JSON Canonicalization Scheme, RFC 8785.
  *
- * @param root the name of the value in errors
  * @throws TypeError | RangeError as {@link canonicalKey}
  */
 export function canonicalJson(root: string, value: unknown, exclude: readonly string[] = []): string {

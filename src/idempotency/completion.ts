@@ -11,7 +11,6 @@ import { type RunRequest, settleTimeout } from "./run-request.ts";
 
 export class Completion {
   text: string;
-  /** Some endpoint may have stored it before. */
   former: string | undefined;
   readonly #request: RunRequest<unknown>;
   #record: RunRecord;
@@ -42,8 +41,7 @@ export class Completion {
   }
 
   /**
-   * Releases the lock, which stores the record. Tries again within the lease if no quorum answers, in the background
-   * after a while.
+   * Releases the lock, which stores the record. Tries again within the lease, after a while in the background.
    *
    * @returns true: stored. False: another run took over. Undefined: too few endpoints have answered
    */
@@ -53,7 +51,7 @@ export class Completion {
     const wait = lock.remaining();
     let isStored = await this.#release(lock);
     if (isStored !== undefined) return isStored;
-    // The first attempt is the release above, so it only begins the pauses.
+    // It was the first attempt.
     let isFirst = true;
     const retries = retry<void>({ backoff, runtime, wait }, {}, async () => {
       if (!isFirst) isStored = await this.#release(lock);
@@ -70,14 +68,11 @@ export class Completion {
     return isStored === undefined && (await this.#leavesOut()) ? this.#release(lock) : isStored;
   }
 
-  /**
-   * Leaves out a result that is too large for a quorum, because without a record the effect would be repeated. If only
-   * a minority refused it, it stays: another call may have brought it to a quorum.
-   */
+  /** Without a record the effect would be repeated, so a result that is too large for a quorum is left out. */
   async #leavesOut(): Promise<boolean> {
     const { settings } = this.#request;
     if (this.unstored || this.#refusals.size === 0) return false;
-    // Late answers may be refusals for the size too.
+    // Late answers may be refusals too.
     await settledWithin(settings.runtime, settings.timeout, Promise.all(this.#underWay));
     if (!isVeto(this.#refusals.size, settings.endpoints.length)) return false;
     this.former = this.text;

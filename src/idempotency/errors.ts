@@ -43,7 +43,6 @@ export class LeaseLostError extends RedlockError {
 /** `maxAttempts` runs of the key began and did not end. No further run may begin. */
 export class DeadKeyError extends RedlockError {
   readonly key: string;
-  /** The number of these runs. */
   readonly attempts: number;
 
   constructor(key: string, attempts: number) {
@@ -81,7 +80,6 @@ export class RecordCorruptError extends RedlockError {
  */
 export class ResultUnavailableError extends RedlockError {
   readonly key: string;
-  /** `unserializable`: the codec could not encode it. `too-large`: it exceeds the limit. */
   readonly reason: UnstoredReason;
 
   constructor(key: string, reason: UnstoredReason) {

@@ -1,6 +1,6 @@
 /**
- * Parses JSON so that two texts become equal only if every reader finds them equal. A number that JavaScript would
- * round (9007199254740993, 1e400, -0) becomes a text that no string of the JSON becomes.
+ * Two texts become equal only if every reader finds them equal. A number that JavaScript would round (9007199254740993,
+ * 1e400, -0) becomes a text that no string of the JSON becomes.
  *
  * @throws SyntaxError the text is no JSON, or an object has a member twice: JavaScript takes the last, others the first
  */
@@ -12,7 +12,7 @@ export function parseExactJson(text: string): unknown {
     if (string === undefined) return isExact(token) ? token : `"${mark}${token}"`;
     return string.startsWith(`"${mark}`) ? `"${mark}${token.slice(1)}` : token;
   });
-  let members = -1; // The whole counts as a member of JSON.parse's own object.
+  let members = -1; // The whole counts as a member.
   const value: unknown = JSON.parse(exact, function (this: unknown, _name, inner: unknown) {
     if (!Array.isArray(this)) members += 1;
     return inner;

@@ -10,19 +10,16 @@ import { type KeyOptions, type KeyReading, type KeySnapshot, openKey, readKey } 
 import { classifyRecords, isPending, noFingerprint } from "./record.ts";
 import type { RecordKeys } from "./run-request.ts";
 
-/** If something was written meanwhile. */
 const maxRemovals = 3;
 
 /**
- * Removes the key's result, its count of attempts and any text that is no record, so that the key can run again. A run
- * that is running stays, because two handlers would run.
+ * Removes the key's result and count of attempts, so that the key can run again. A run that is running stays, because
+ * two handlers would run.
  *
  * @returns whether there was anything to remove
  * @throws InProgressError when a run is running
  * @throws RecordCorruptError when the value has another type, such as a list: it stays
- * @throws QuorumError when an endpoint did not answer, because the next run would find its copy. The other endpoints'
- * values are removed
- * @throws TypeError | RangeError when an option is wrong or unknown
+ * @throws QuorumError when an endpoint did not answer, because the next run would find its copy
  *
  * @example
  * await forgetKey(idempotency, `fulfil:${event.id}`, { scope: "stripe" });
@@ -37,7 +34,7 @@ export async function forgetKey(
     const reading = await readKey(settings, keys, "forget");
     const { snapshots, texts, round } = reading;
     const step = nextStep(reading, settings.endpoints.length);
-    // A run that is busy now has begun since the removal.
+    // It has begun since the removal.
     if (step === "done" || (step === "busy" && removals > 0)) return removals > 0;
     if (step === "busy") {
       throw new InProgressError(keys.key, Math.max(1_000, ...snapshots.map(({ remaining }) => remaining)));

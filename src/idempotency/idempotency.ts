@@ -33,7 +33,7 @@ import { type Codec, type JsonResult, json } from "./result.ts";
 import { type Handler, type LockedRunContext, type Outcome, run } from "./run.ts";
 import type { RecordKeys, RunRequest } from "./run-request.ts";
 
-/** Options of all runs, which each run can override. `undefined` leaves the default in place. */
+/** Options of all runs, which each run can override. */
 export interface IdempotencyOptions {
   /**
    * How long a run's claim outlives its process, in ms: an integer from 10 to 2 147 483 647. Renewed while the handler
@@ -53,15 +53,15 @@ export interface IdempotencyOptions {
   /** Keeps late requests alive, for example the Worker's `ctx`. Default: the client's, or none. */
   readonly waitUntil?: WaitUntil | undefined;
   /**
-   * How many runs of a key may begin and neither complete nor fail, for example because the process dies. Then the key
-   * is dead for the retention, or until it is forgotten. An integer of at least 1. Costs one more command and request
+   * How many runs of a key may begin and neither complete nor fail, for example because the process dies: an integer of
+   * at least 1. Then the key is dead for the retention, or until it is forgotten. Costs one more command and request
    * per run. Default: runs are not counted.
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * The most bytes of a stored result, as a JSON string with about 120 bytes of the record. With a larger result, the
-   * key is complete, and duplicates get a `ResultUnavailableError`. An integer from 1 000 to 4 000 000. Default 1 000
-   * 000, which fits the smallest limit that Upstash sets for a request (1 MiB).
+   * The most bytes of a stored result, as a JSON string with about 120 bytes of the record: an integer from 1 000 to 4
+   * 000 000. If it is larger, duplicates get a `ResultUnavailableError`. Default 1 000 000, which fits the smallest
+   * limit of Upstash.
    */
   readonly maxResult?: number | undefined;
   /** Called with every event. Its errors are ignored. Default: none. */
@@ -71,8 +71,8 @@ export interface IdempotencyOptions {
 /** Options of one run. */
 export interface RunOptions<Value> extends IdempotencyOptions {
   /**
-   * Separates keys of different origin, for example tenant, route or provider: one name or several, none empty.
-   * `undefined` is a TypeError, because a missing tenant would share the keys of all. Default: none.
+   * Separates keys of different origin, for example tenant or provider: one name or several, none empty. `undefined` is
+   * a TypeError, because a missing tenant would share the keys of all. Default: none.
    */
   readonly scope?: string | readonly string[];
   /**
@@ -80,29 +80,26 @@ export interface RunOptions<Value> extends IdempotencyOptions {
    * none.
    */
   readonly fingerprint?: string | Uint8Array | undefined;
-  /**
-   * How the result is stored. Default: JSON, or `undefined` as the whole result. For a result that the codec cannot
-   * encode see {@link Outcome.unstored}.
-   */
+  /** How the result is stored. Default: JSON, or `undefined` as the whole result. */
   readonly codec?: Codec<Value> | undefined;
   /**
-   * Locks these resources for the run, as `redlock.acquire` does, in one request with the key and for the same lease.
-   * The handler gets a fence. If a lock is held, the call waits for `wait` at most. Default: none.
+   * Locks these resources for the run, in one request with the key and for the same lease. The handler gets a fence. If
+   * a lock is held, the call waits for `wait` at most. Default: none.
    */
   readonly lock?: string | readonly string[] | undefined;
   /** The lock's `note`: 1 … 255 characters. Only with `lock`. Default: none. */
   readonly note?: string | undefined;
   /**
-   * Runs the handler without protection if too many endpoints fail for a quorum. Several calls may then run it at once,
-   * its result is not stored, and with `lock` it gets no fence. The event `unguarded`, or else a line on the console,
-   * reports it. Default false: the call throws the `QuorumError`.
+   * If too many endpoints fail for a quorum, runs the handler without protection: perhaps several times at once,
+   * without a stored result or a fence. The event `unguarded`, or else a line on the console, reports it. Default
+   * false: the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
   /** Ends the waiting at once: the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Wall-clock time in ms since 1970 at which the platform stops the code. Waiting ends by then, and the claim at most
-   * two `timeout`s later, so that there is time to store the result. A time that has passed is a RangeError.
+   * two `timeout`s later, because the result is still to be stored. A time that has passed is a RangeError.
    */
   readonly deadline?: number | undefined;
 }
@@ -113,7 +110,6 @@ export type LockedRunOptions<Value> = RunOptions<Value> & {
   readonly failOpen?: false | undefined;
 };
 
-/** `kind` is for HTTP handlers and single flights, `handler` for the former, `isStale` for the latter. */
 type AnyRunOptions<Value> = RunOptions<Value> &
   Partial<Pick<RunRequest<Value>, "isStale">> & {
     readonly kind?: KeyKind;
@@ -169,11 +165,7 @@ export class Idempotency {
   readonly redlock: LockClient;
   readonly options: IdempotencyOptions;
 
-  /**
-   * Runs on the endpoints of this client. It sends nothing yet.
-   *
-   * @throws TypeError | RangeError when an option is wrong or unknown
-   */
+  /** It sends nothing yet. */
   constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
     checkOptions("Idempotency", options, idempotencySchema);
     this.redlock = redlock;
@@ -187,11 +179,11 @@ export class Idempotency {
    *
    * @throws InProgressError when another run is still running after `wait`
    * @throws LockHeldError when another holder still has the `lock` after `wait`
-   * @throws FingerprintMismatchError when the key was used before with another fingerprint
-   * @throws QuorumError when too few endpoints answered to begin. The handler did not run. See `failOpen`
-   * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
-   * @throws DeadKeyError when `maxAttempts` runs began and neither completed nor failed
-   * @throws RecordCorruptError when the stored value is not a record, or the codec cannot decode it
+   * @throws FingerprintMismatchError when the key was used with another fingerprint
+   * @throws QuorumError when too few endpoints answered to begin. The handler did not run
+   * @throws LeaseLostError when the handler outlived its lease and another run took over
+   * @throws DeadKeyError when `maxAttempts` runs did not end
+   * @throws RecordCorruptError when the stored value is not a record, or cannot be decoded
    * @throws ResultUnavailableError when a run is complete, but its result could not be stored
    * @throws the handler's error. The key is then free again
    *
@@ -239,7 +231,7 @@ export class Idempotency {
     const lock = options.lock === undefined ? undefined : checkResources(options.lock);
     if (note !== undefined && !lock) throw new TypeError("note needs lock: it is stored with the lock");
     if (options.kind !== "http") checkName("key", key, Infinity);
-    // Before the handler can change the arguments.
+    // The handler may change the arguments.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
     const own = { fingerprint, lock, note, codec, signal, deadline, failOpen, isStale };
@@ -251,11 +243,7 @@ export class Idempotency {
   }
 }
 
-/**
- * Merges checked options and fills in the defaults.
- *
- * @throws RangeError when the retention is shorter than the lease
- */
+/** @throws RangeError when the retention is shorter than the lease */
 export function resolveIdempotency(
   client: {
     readonly settings: ClientParts;
@@ -287,17 +275,12 @@ export function resolveIdempotency(
   };
 }
 
-/** Before the handler runs, because its effect would be repeated by the next call. */
+/** Before the handler's effect, which would be repeated. */
 function checkCodec(name: string, codec: Codec<unknown>): void {
   checkType(`${name}.encode`, Object(codec).encode, "function");
   checkType(`${name}.decode`, Object(codec).decode, "function");
 }
 
-/**
- * The names of a key in Redis.
- *
- * @throws TypeError | RangeError
- */
 export async function recordKeysOf(
   { prefix }: Settings,
   key: string,

@@ -24,9 +24,7 @@ import type { RecordKeys } from "./run-request.ts";
 
 /** The state of a key. */
 export interface KeyInspection {
-  /**
-   * The state that a run would find. `undecided`: too few endpoints have a value. `corrupt`: the value is not a record.
-   */
+  /** `undecided`: too few endpoints have a value. `corrupt`: the value is not a record. */
   readonly state: "none" | "pending" | "complete" | "corrupt" | "undecided";
   /** ms since the run began or completed, as far as the wall clocks agree. */
   readonly age?: number | undefined;
@@ -34,9 +32,8 @@ export interface KeyInspection {
   readonly remaining: number;
   /** SHA-256 of the fingerprint, if any, in hexadecimal. */
   readonly fingerprint?: string | undefined;
-  /** Why a complete key has no result. */
   readonly unstored?: UnstoredReason | undefined;
-  /** Runs that began and neither completed nor failed, if they are counted: the highest count of any endpoint. */
+  /** Runs that did not end, if they are counted: the highest count of any endpoint. */
   readonly attempts: number;
   readonly votes: readonly KeyVote[];
 }
@@ -50,7 +47,7 @@ export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">>
 
 /** Options of {@link inspectKey} and `forgetKey`. */
 export interface KeyOptions {
-  /** The scope of the runs. `undefined` is a TypeError. Default: none. */
+  /** `undefined` is a TypeError. Default: none. */
   readonly scope?: string | readonly string[];
   /**
    * `run`: of `run()`. `http`: of `withIdempotency()` or `idempotent()`. `flight`: of `singleFlight()`. Default `run`.
@@ -72,7 +69,6 @@ const schema: Schema<KeyOptions> = {
   handler: checkText,
 };
 
-/** @param caller for errors */
 export async function openKey(
   caller: string,
   idempotency: Idempotency,
@@ -90,26 +86,18 @@ export async function openKey(
 
 export interface KeySnapshot extends Answer {
   readonly text: string | undefined;
-  /** In ms. */
   readonly remaining: number;
-  /** The text of the count, or "". */
+  /** Or "". */
   readonly counted: string;
 }
 
 export interface KeyReading {
   readonly round: Round<KeySnapshot>;
-  /** Without failures. */
   readonly snapshots: readonly KeySnapshot[];
-  /** The records. */
   readonly texts: readonly string[];
 }
 
-/**
- * Waits for every endpoint.
- *
- * @param action for the error
- * @throws QuorumError when no quorum answered
- */
+/** @throws QuorumError when no quorum answered */
 export async function readKey(
   settings: Settings,
   { key, name, counter }: RecordKeys,
@@ -133,7 +121,6 @@ export async function readKey(
  * Reads the state of a key and changes nothing.
  *
  * @throws QuorumError when too few endpoints answered
- * @throws TypeError | RangeError when an option is wrong or unknown
  *
  * @example
  * const { state, age } = await inspectKey(idempotency, `fulfil:${event.id}`, { scope: "stripe" });

@@ -1,9 +1,9 @@
-// A value that JSON writes differently, such as a Date, is stored. A value that JSON would lose is refused.
+// A value that JSON would lose is refused, but not a value that JSON writes differently, such as a Date.
 
-/** @throws TypeError when JSON has no text for it, or would lose a part of it */
+/** @throws TypeError when JSON would lose it or a part of it */
 export function jsonOf(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
-  // After the text, because JSON.stringify refuses circles.
+  // First, because JSON.stringify refuses circles.
   const loss = lossIn(value);
   if (loss)
     throw new TypeError(`the result${loss}, which JSON would lose: return plain data, or pass a codec`);
@@ -11,7 +11,6 @@ export function jsonOf(value: unknown): string {
   return text;
 }
 
-/** The end of a sentence. */
 function lossIn(value: unknown): string | undefined {
   const own = lossInItself(value);
   if (own || typeof value !== "object" || !value || hasJson(value)) return own;

@@ -26,19 +26,15 @@ export type RunState<Value> =
   /** Complete, but too old to be returned. `isRemoved`: by this call, from a quorum. */
   | { readonly kind: "stale"; readonly isRemoved: boolean; readonly votes: readonly Vote[] };
 
-/**
- * A run is a lock whose cell has one more key, the record. The claim reads other runs' records, and the release puts
- * the result in the record's place.
- */
+/** A run is a lock whose cell has one more key, the record. The release puts the result in the record's place. */
 export class RunProtocol<Value> implements Protocol<CellAnswer> {
   /** A lost record is written again when the run completes. */
   readonly isRestorable = false;
   readonly action: string;
-  /** If it is a replay when `acquire` has failed, the call returns its result. */
   state: RunState<Value> = { kind: "unclear" };
   readonly #request: RunRequest<Value>;
   readonly #locks: Protocol | undefined;
-  /** By cell, because an earlier round's undo may go on while a later round counts. */
+  /** An earlier round's undo may go on while a later round counts. */
   readonly #counts = new Map<Cell, CountedRun>();
   #startedAt = 0;
   /** Of the last round. */
@@ -79,8 +75,8 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   /**
-   * Refuses the claim if even a minority has another run's result. Draws the fence and counts the attempt: after the
-   * claim, so that contenders do not count, and before the handler, so that each of its crashes does.
+   * Refuses the claim if even a minority has another run's result. Counts the attempt after the claim, so that
+   * contenders do not count, and before the handler, so that each of its crashes does.
    */
   async confirm(granted: Round<CellAnswer>, cell: Cell, ttl: number): Promise<Decision | undefined> {
     const { key, settings, maxAttempts } = this.#request;
@@ -89,7 +85,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
       return { result: Promise.resolve("refused"), votes: () => granted.votes() };
     const raised = await this.#locks?.confirm?.(granted, cell, ttl);
     const within = validityOf(settings, ttl) - granted.elapsed();
-    // Refused: lost between the two rounds.
+    // Lost between the two rounds.
     const isLost = raised && (await raised.result) !== "granted";
     if (isLost || within <= 0 || maxAttempts === Infinity) return raised;
     const counted = await countRun(this.#request, parseHolder(cell.value).nonce, within);
@@ -99,7 +95,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
   }
 
   async next(failed: Round<CellAnswer>): Promise<Next> {
-    // `confirm` has looked at a granted round.
+    // `confirm` has looked.
     if ((await failed.result) !== "granted") await this.#look(failed);
     const { state } = this;
     if (state.kind === "replay") return "end";
@@ -109,7 +105,7 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return isSettling ? { within: settleTimeout(this.#request.settings) } : "pause";
   }
 
-  /** A complete record takes the claim's place: this run's, or another run's that a quorum has. */
+  /** A complete record takes the claim's place. */
   async release(call: Call, cell: Cell, claim: Call): Promise<Answer> {
     const { name, retention } = this.#request;
     const isHeld = cell === this.#held;
@@ -136,12 +132,12 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return new LeaseLostError(this.#request.key, why.replace("(ttl ", "(lease "));
   }
 
-  /** From now on, the release of this claim ends the run. */
+  /** The release of this claim now ends the run. */
   handlerBegins(): void {
     this.#held = this.#cell;
   }
 
-  /** From now on, the release stores this result. */
+  /** The release now stores this result. */
   complete({ result, unstored }: StoredResult<Value>): Completion {
     const { settings, fingerprint } = this.#request;
     const at = Math.max(Math.floor(settings.runtime.now()), this.#startedAt);
@@ -231,6 +227,5 @@ interface Claimed {
 interface Replacement {
   readonly text: string;
   readonly retention: number;
-  /** A minority may have stored it before. */
   readonly former?: string | undefined;
 }

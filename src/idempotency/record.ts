@@ -5,20 +5,17 @@ import { quorumOf } from "../quorum/tally.ts";
 //   P1 <token> <startedAt> <fingerprint>             running. The ttl is the lease
 //   C1 <token> <completedAt> <fingerprint> <result>  complete. The ttl is the retention
 //   N1 <token> <completedAt> <fingerprint> <reason>  complete, but the result could not be stored
+//   A1 <token> <count>                               at a second key: runs that did not end, and the last one's token
 //
-// Times are ms since 1970. A fingerprint is `-` or hexadecimal. With `maxAttempts`, a second key has the number of runs
-// that did not end, and the token of the last one:
-//
-//   A1 <token> <count>
+// Times are ms since 1970. A fingerprint is `-` or hexadecimal.
 
 export interface RunRecord {
   /** `pending`: it is running, or its process has died. */
   readonly state: "pending" | "complete";
   readonly token: string;
-  /** When it began or completed, in ms since 1970. */
+  /** Its begin or completion, in ms since 1970. */
   readonly at: number;
   readonly fingerprint: string;
-  /** As the codec encoded it. */
   readonly result?: string | undefined;
   readonly unstored?: UnstoredReason | undefined;
 }
@@ -37,7 +34,7 @@ export function recordText({ state, token, at, fingerprint, result, unstored }: 
   return unstored ? `N${head} ${unstored}` : `C${head} ${result}`;
 }
 
-/** Undefined: the text is no record, or is damaged. */
+/** Undefined: no record, or damaged. */
 export function parseRecord(text: unknown): RunRecord | undefined {
   const match = typeof text === "string" && /^([PCN])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
   if (!match) return undefined;
@@ -56,7 +53,7 @@ export function countText({ token, count }: { readonly token: string; readonly c
   return `A1 ${token} ${count}`;
 }
 
-/** Undefined: the text is no count, or is damaged. */
+/** Undefined: no count, or damaged. */
 export function countOf(text: string): number | undefined {
   const count = Number(/^A1 \S+ ([1-9]\d*)$/.exec(text)?.[1]);
   return Number.isSafeInteger(count) ? count : undefined;
@@ -70,7 +67,6 @@ export function isComplete(text: string): boolean {
   return parseRecord(text)?.state === "complete";
 }
 
-/** What other runs' records mean for a run that begins. */
 export type RecordState =
   /** `decided`: a quorum has the record. */
   | { readonly kind: "replay"; readonly record: RunRecord; readonly text: string; readonly decided: boolean }
@@ -87,7 +83,7 @@ export type RecordState =
  * - A mismatch comes before busy, because waiting would not help.
  * - The key is busy only if one run has a quorum. Otherwise all contenders might give up.
  * - A complete record on a minority means that the effect has happened, but another run may be storing a different
- * result. So it must reach a quorum before any caller gets it.
+ *   result. So it must reach a quorum before any caller gets it.
  */
 export function classifyRecords(texts: readonly string[], fingerprint: string, count: number): RecordState {
   const timesOf = (text: string) => texts.filter((other) => other === text).length;

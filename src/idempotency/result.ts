@@ -15,11 +15,11 @@ import { type RunRecord, recordText } from "./record.ts";
  * };
  */
 export interface Codec<Value> {
-  /** Must return well-formed text, without unpaired surrogates. */
+  /** Must not return unpaired surrogates. */
   encode(value: Value): string;
   /**
-   * Returns the value that every caller gets, including the first. If it throws for the first caller, the result is not
-   * stored. Later, the call rejects with `RecordCorruptError`.
+   * Every caller gets its result, including the first. If it throws for the first caller, the result is not stored.
+   * Later, the call rejects with `RecordCorruptError`.
    */
   decode(text: string): Value;
 }
@@ -58,7 +58,7 @@ type NotJson =
   | RegExp
   | { toJSON(...args: never): unknown };
 
-/** The type itself if JSON returns its values as they were. It checks `Deeper` levels. */
+/** It checks `Deeper` levels. */
 type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
   | string
   | number
@@ -73,9 +73,9 @@ type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
       : Value;
 
 /**
- * `unknown` if JSON returns results of this type as they were, else a type that no handler has. Checks the value and
- * two levels of properties, but not methods, `undefined`, `NaN` and `Infinity`. A generic function that takes a handler
- * needs this type, or a codec.
+ * A type that no handler has, if JSON does not return results as they were. It checks the value and two levels of
+ * properties, but not methods, `undefined`, `NaN` and `Infinity`. A generic function that takes a handler needs this
+ * type, or a codec.
  *
  * @example
  * function once<Value>(key: string, work: (() => Promise<Value>) & JsonResult<Value>) {
@@ -87,19 +87,15 @@ export type JsonResult<Value> = [Value] extends [FromJson<Value, [1, 1]>]
   : { readonly "this result needs a codec, because JSON does not return it as it was": never };
 
 export interface StoredResult<Value> extends Pick<RunRecord, "result" | "unstored"> {
-  /** As decoded, which every caller gets, or the handler's own result if it cannot be stored. */
+  /** As decoded, or the handler's own result if it cannot be stored. */
   readonly value: Value;
-  /** The codec's, or why its result cannot be stored. */
   readonly error?: unknown;
 }
 
-/**
- * The effect has happened, so a result that cannot be encoded is stored as a reason, and the handler does not run
- * again.
- */
+/** The effect has happened, so the handler must not run again. */
 export function encodeResult<Value>(codec: Codec<Value>, value: Value): StoredResult<Value> {
   try {
-    // Any other type would be stored as a text that the codec did not return.
+    // Another type would be stored as a different text.
     const text = checkType("codec.encode()", codec.encode(value), "string");
     return { result: checkWellFormed("codec.encode()", text), value: codec.decode(text) };
   } catch (error) {
@@ -112,7 +108,7 @@ export function withinBytes(record: RunRecord, most: number): RunRecord {
   return { ...record, result: undefined, unstored: "too-large" };
 }
 
-/** In a request: in UTF-8, as a string of JSON. */
+/** In UTF-8, as a string of JSON. */
 function isWithin(text: string, most: number): boolean {
   // A text that is far too large need not be copied to be measured.
   return text.length <= most && new TextEncoder().encode(JSON.stringify(text)).length <= most;

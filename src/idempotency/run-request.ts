@@ -4,14 +4,13 @@ import type { IdempotencyEvent } from "./events.ts";
 import type { RunRecord } from "./record.ts";
 import type { Codec } from "./result.ts";
 
-/** A key, and its names in Redis. */
 export interface RecordKeys {
   readonly key: string;
   readonly name: string;
   readonly counter: string;
 }
 
-/** One call of `run()`. For the fields see its options. */
+/** For the fields see the options of `run()`. */
 export interface RunRequest<Value> extends RecordKeys {
   /** `ttl` is the lease. */
   readonly settings: Settings;
@@ -24,7 +23,6 @@ export interface RunRequest<Value> extends RecordKeys {
   /** Or Infinity. */
   readonly deadline: number;
   readonly failOpen: boolean;
-  /** Infinity: runs are not counted. */
   readonly maxAttempts: number;
   readonly maxResult: number;
   /** Whether a complete record is too old to be returned. Default: never. */
@@ -34,10 +32,7 @@ export interface RunRequest<Value> extends RecordKeys {
 
 type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
 
-/**
- * ms for a split vote to end or a result to reach its quorum. A whole lease would be too long for the sender of a
- * webhook.
- */
+/** In ms. A whole lease would be too long for the sender of a webhook. */
 export function settleTimeout({ timeout, wait }: Settings): number {
   return Math.max(wait, 2 * timeout);
 }

@@ -21,8 +21,7 @@ import { type RunRequest, retryAfter } from "./run-request.ts";
 export interface RunContext {
   readonly key: string;
   /**
-   * Identifies this run. It is a secret, because its owner can end the claim. It is not enumerable, so that no log
-   * shows it.
+   * Identifies this run. A secret, because its owner can end the claim: it is not enumerable, so that no log shows it.
    */
   readonly token: string;
   /** Aborts with {@link LeaseLostError} as soon as another run may have taken over. */
@@ -38,14 +37,13 @@ export interface LockedRunContext extends RunContext {
   readonly fence: number;
 }
 
-/** The result of {@link Idempotency.run}: the handler's value, or the value of the run that came first. */
+/** The result of {@link Idempotency.run}. */
 export interface Outcome<Value> {
   readonly status: "executed" | "replayed";
   readonly value: Value;
   /**
-   * Why the result is not stored, if it is not. `unserializable`, `too-large`: the key is complete, and duplicates get
-   * a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have stored it so far. The library goes on trying
-   * within the lease. If that fails, the next call runs the handler again.
+   * Why the result is not stored. `unserializable`, `too-large`: duplicates get a {@link ResultUnavailableError}.
+   * `no-quorum`: the library goes on trying within the lease. If that fails, the next call runs the handler again.
    */
   readonly unstored?: UnstoredReason | "no-quorum";
 }
@@ -86,7 +84,6 @@ export async function run<Value>(
 
 const unguarded = new WeakSet<RunContext>();
 
-/** See `failOpen`. */
 export function isUnguarded(run: RunContext): boolean {
   return unguarded.has(run);
 }
@@ -127,7 +124,7 @@ function contextOf(key: string, lock: Pick<Lock, "token" | "fence" | "signal" | 
   return Object.defineProperty(context, "token", { enumerable: false });
 }
 
-/** The effect has happened, so the caller gets the value even if storing it fails. */
+/** The effect has happened, so the caller gets the value in any case. */
 async function store<Value>(
   { key, settings, codec }: RunRequest<Value>,
   {
@@ -139,7 +136,7 @@ async function store<Value>(
 ): Promise<Outcome<Value>> {
   const result = encodeResult(codec, value);
   const completion = protocol.complete(result);
-  // From here on each endpoint compares the record, so the local clock no longer matters.
+  // Each endpoint compares, so the local clock no longer matters.
   const isStored = await completion.store(lock);
   if (isStored === false) {
     report("lost");

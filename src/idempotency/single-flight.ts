@@ -13,8 +13,7 @@ import { type Codec, type JsonResult, json } from "./result.ts";
 export interface SingleFlightOptions<Value> {
   /**
    * How long a value is shared with later callers, in ms: 0 to 2 592 000 000 (30 days), or a function of the value. If
-   * it throws, or returns no number, the value is not shared, and the event `unstored` has the error. Callers that
-   * already wait share a value of any ttl.
+   * the function fails, the value is not shared. Callers that already wait share a value of any ttl.
    */
   readonly ttl: number | ((value: Value) => number);
   /** How long to wait for another caller's value, in ms. Default 10 000 (10 seconds). */
@@ -24,16 +23,13 @@ export interface SingleFlightOptions<Value> {
   /** Separates keys of different origin. See `RunOptions`. Default: none. */
   readonly scope?: string | readonly string[];
   /**
-   * Computes without protection if too many endpoints fail for a quorum, so several callers may compute at once.
-   * Default false: the call throws the `QuorumError`.
+   * If too many endpoints fail for a quorum, computes without protection, perhaps several times at once. Default false:
+   * the call throws the `QuorumError`.
    */
   readonly failOpen?: boolean | undefined;
   /** Ends the waiting at once: the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Called with the events of the call's runs. `unstored` says why a value could not be shared. Its errors are ignored.
-   * Default: none.
-   */
+  /** Called with the events of the call's runs. Its errors are ignored. Default: none. */
   readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
 }
 
@@ -63,7 +59,7 @@ function flightCodec<Value>(ttl: SingleFlightOptions<Value>["ttl"]): Codec<Value
 }
 
 function ttlOf(ms: unknown): number {
-  // An async function given by mistake must not end the process by an unhandled rejection.
+  // An async `ttl` must not end the process by an unhandled rejection.
   if (ms instanceof Promise) ms.catch(() => undefined);
   // Not shown, because it may be a part of a token.
   if (typeof ms !== "number" || Number.isNaN(ms)) throw new TypeError("ttl must return a number of ms");
@@ -79,9 +75,9 @@ export interface FlightContext {
 type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
 
 /**
- * Computes a value once on all replicas: one caller computes, and the others wait and share its value until its ttl
- * ends, for example a token. It is not a lock: after a crash, or with `failOpen` in an outage, a second caller may
- * compute while the first one still does.
+ * Computes a value once on all replicas, for example a token: one caller computes, and the others wait and share its
+ * value until its ttl ends. It is not a lock: after a crash, or with `failOpen`, a second caller may compute while the
+ * first one still does.
  *
  * Every caller gets the value as JSON returns it. A value that cannot be stored (more than about 1 MB, or not JSON) is
  * not shared, so the callers compute one after another.
@@ -89,7 +85,6 @@ type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
  * @throws what `compute` throws, to the caller that computed
  * @throws InProgressError when another caller is still computing after `wait`
  * @throws QuorumError when too few endpoints answered, unless `failOpen` is true
- * @throws TypeError | RangeError when an option is wrong or unknown
  *
  * @example
  * const options = { ttl: ({ expires_in }: Token) => (expires_in - 60) * 1_000 };
