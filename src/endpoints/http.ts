@@ -62,7 +62,7 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
 /** @param where for errors, as the suffix of the variables, `number` */
 function restEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
   const { url, token } = checkType(where, options, "object");
-  // An instance of a class, as a local endpoint, has more than options.
+  // A local endpoint's class has more than options.
   if (Object.getPrototypeOf(options) === Object.prototype) checkOptions(where, options, schema);
   for (const option of ["url", "token"] as const) {
     if (options[option]) continue;

@@ -314,7 +314,7 @@ refuseMethods("lock", Lock.prototype, { unlock: "lock.release()" });
 refuseProperties("lock", Lock.prototype, {
   expiration: "lock.remaining()",
   value: "lock.token",
-  // A routine written for `redlock`, which passes the signal alone, would never see an abort.
+  // `redlock` passes the signal alone.
   aborted: "lock.signal.aborted, as in async ({ signal }) => …",
 });
 

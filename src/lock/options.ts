@@ -221,7 +221,7 @@ function checkWakeUp(name: string, wakeUp: WakeUp): void {
 export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): number {
   const left = deadline - runtime.now();
   if (left > 0) return left;
-  // A deadline from Lambda's remaining time, less a reserve, may have passed when the function begins.
+  // Lambda's remaining time, less a reserve, may have passed when the function begins.
   const hint = left > -60_000 ? "give the function a longer timeout" : "it is a time: Date.now() + 5_000";
   throw new RangeError(`deadline was ${Math.ceil(-left)} ms ago; ${hint}`);
 }

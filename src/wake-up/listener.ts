@@ -74,6 +74,7 @@ export class ChannelListener implements WakeUpListener, StreamReader {
       // A clock may be coarse.
       await this.#idle(Math.ceil(remaining), signal);
     }
+    // A message during the next round is for the pause after it.
     this.#askAt = Infinity;
   }
 
