@@ -31,6 +31,7 @@ export interface RedlockOptions extends LockOptions {
   readonly runtime?: ClientParts["runtime"];
 }
 
+/** {@link AcquireOptions} of a lock with a fence. */
 export type FencedOptions = AcquireOptions & { readonly fencing: true };
 
 /** There is always a lock. */

@@ -213,7 +213,7 @@ export class Lock {
     if (!this.#hasEnded) {
       emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed() });
     }
-    // Meanwhile.
+    // It may have been released meanwhile.
     if (validity.released) throw validity.lose("it was released");
     return this.remaining();
   }

@@ -287,7 +287,7 @@ export function runRound<A extends Answer>(
   return new Round(context, perform, options);
 }
 
-/** In ms. Infinity: too many failures are permanent. */
+/** ms until a quorum is usable. Infinity: too many failures are permanent. */
 export function untilUsable(votes: readonly Vote[]): number {
   const pauses = votes.map(({ cause }) => (cause?.permanent ? Infinity : (cause?.retryAfter ?? 0)));
   // A quorum needs none of those with the longest pauses.

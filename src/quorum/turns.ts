@@ -16,7 +16,7 @@ const least = 10;
 
 export interface Turn {
   readonly runtime: Runtime;
-  /** In ms. */
+  /** ms after which it waits no longer. */
   readonly ms: number;
   /** In ms, for its requests. */
   readonly timeout: number;
@@ -29,7 +29,7 @@ export interface Turn {
  */
 export class Turns {
   readonly #room = new Room(least);
-  /** In ms. */
+  /** ms that the fastest call takes. */
   #fastest = Infinity;
 
   /** Undefined: its turn did not come in time. */

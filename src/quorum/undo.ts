@@ -7,9 +7,9 @@ export type Release = (call: Call, claim: Call) => Promise<Answer>;
 
 /**
  * Undoes claims, one for each endpoint. HTTP keeps no order, so a claim may be executed after its undo. The undo waits
- * for a quarter of the timeout until the claim settles, and releases it once more if the claim is granted later, or
- * fails later without a timeout, or if the release of a granted claim fails. If there is no room for a release, it is
- * sent as soon as there is.
+ * for a quarter of the timeout until the claim settles. It releases the claim once more if the claim is granted later,
+ * if it fails later and had neither an answer nor a timeout before, or if the release of a granted claim fails. If
+ * there is no room for a release, it is sent as soon as there is.
  */
 export function undo(context: RoundContext, claims: readonly Call[], release: Release): Round {
   const takeBack = (call: Call, claim: Call): Promise<Answer> => {

@@ -37,7 +37,7 @@ export type SynchronizerKind = keyof typeof kindsOf;
 
 /**
  * Frees a synchronizer, even while it is held. For operators: stop the holders first, because a holder relies on its
- * lock until it extends, verifies or releases it.
+ * lock until its validity ends or it extends, verifies or releases it.
  *
  * - `Semaphore`, `ReadWriteLock`, `ReentrantLock`, `FairLock`: all holds are gone. The semaphore's limit is
  *   forgotten.

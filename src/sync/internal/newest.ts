@@ -25,7 +25,7 @@ export class NewestCall {
   /** At first the time of the clock. */
   #sequence: number;
   #round: Round<ArrivalAnswer> | undefined;
-  /** In ms. */
+  /** ms since before the last round that has shown that this call is the newest. */
   #sinceNewest = () => 0;
   #newer: string | undefined;
 

@@ -4,9 +4,9 @@ import type { Round } from "../../quorum/round.ts";
 import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime/runtime.ts";
 
 export interface PollPacer {
-  /** In ms. Sent with each request, so that the ticket of a dead process expires soon. */
+  /** The longest next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
   longest(): number;
-  /** In ms. Undefined: no endpoint has answered. */
+  /** The next pause, in ms. Undefined: no endpoint has answered. */
   pause(ahead: number | undefined): number;
 }
 
