@@ -49,20 +49,21 @@ function execute(engine: Engine, command: Command): string {
 }
 
 async function respond(truth: string, told: Lie | undefined, signal: AbortSignal): Promise<Response> {
-  if (!told) return new Response(truth, { status: truth.startsWith('{"error"') ? 400 : 200 });
+  if (!told) return asResponse(truth.startsWith('{"error"') ? 400 : 200, truth);
   const { kind, status = 200, body = truth, at = 0 } = told;
   if (kind === "silent") return new Promise((_, reject) => onAbort(signal, reject));
-  if ([204, 301].includes(status)) return new Response(null, { status });
-  if (kind === "whole") return new Response(body, { status });
-  const beginning = truth.slice(0, Math.floor(at * truth.length));
-  if (kind === "cut") return new Response(beginning);
-  const stream = new ReadableStream({
-    start(controller) {
-      controller.enqueue(new TextEncoder().encode(beginning));
-      controller.error(new TypeError("terminated"));
-    },
-  });
-  return new Response(stream);
+  if (kind === "whole") return asResponse(status, body);
+  return asResponse(200, truth.slice(0, Math.floor(at * truth.length)), kind === "broken");
+}
+
+/** Not a real Response: reading its body would take turns of the event loop, in real time. */
+function asResponse(status: number, body: string, isBroken = false): Response {
+  const headers = new Headers({ "content-length": String(body.length) });
+  const text = async () => {
+    if (isBroken) throw new TypeError("terminated");
+    return body;
+  };
+  return { status, headers, text } as Partial<Response> as Response;
 }
 
 function onAbort(signal: AbortSignal, reject: (reason: unknown) => void): void {

@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { handoff, resume } from "../../src/handoff/index.ts";
-import { Idempotency } from "../../src/idempotency/index.ts";
+import { forgetKey, Idempotency } from "../../src/idempotency/index.ts";
 import { type Lock, Redlock } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { rejection } from "../../test/support/outcomes.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
+import { makeDigestSynchronous } from "../sim/world/digest.ts";
 import { type Lie, lies } from "./lies.ts";
 import { expectNoSecret, expectTyped } from "./messages.ts";
 import { openNetwork } from "./network.ts";
@@ -15,8 +16,11 @@ import { openNetwork } from "./network.ts";
 // happens than without it.
 
 const native = globalThis.fetch;
+// Real time would pass while a key is hashed.
+const restoreDigest = makeDigestSynchronous();
 afterAll(() => {
   globalThis.fetch = native;
+  restoreDigest();
 });
 
 const dialect = fc.constantFrom("upstash", "redis-8.4", "redis");
@@ -60,10 +64,11 @@ function open(count: number, { fencing, several, dialect: spoken }: Given) {
 }
 
 async function believeNoQuorum(given: Given, told: readonly (readonly Lie[])[]): Promise<void> {
-  const { network, redlock, resources, resultOf, errorOf, close } = open(told.length, given);
+  const { network, redlock, idempotency, resources, resultOf, errorOf, close } = open(told.length, given);
   const lock: Lock = await resultOf(() => redlock.acquire(resources));
   const passed = await resultOf(() => redlock.acquire("c"));
   const message = await resultOf(() => handoff(passed));
+  await resultOf(() => idempotency.run("done", () => 1));
   // Of three, one tells the truth.
   network.liars = told.length === 3 ? [told[0], told[1], undefined] : told;
   let runs = 0;
@@ -75,6 +80,11 @@ async function believeNoQuorum(given: Given, told: readonly (readonly Lie[])[]):
   await errorOf(() => resume(redlock, message), "NO_QUORUM");
   await errorOf(() => inspect(redlock, "a"), "NO_QUORUM");
   await errorOf(() => forceRelease(redlock, "a"), "NO_QUORUM");
+  await errorOf(() => forgetKey(idempotency, "done"), "NO_QUORUM");
+  // What is no answer may be a text, which another run may have written; and one of three has the record.
+  const codes = ["NO_QUORUM", "RECORD_CORRUPT", "IN_PROGRESS"];
+  await errorOf(() => idempotency.run("new", () => ++runs), ...codes);
+  await errorOf(() => idempotency.run("done", () => ++runs), ...codes);
   expect(runs).toBe(0);
   expect(await resultOf(() => lock.release())).toBe(undefined);
   await close();
@@ -105,7 +115,7 @@ async function ignoreOne(given: Given, told: readonly Lie[]): Promise<void> {
 describe("endpoints that answer anything", () => {
   forbidUnhandledRejections();
 
-  test("are no quorum: nothing is granted, extended or freed", async () => {
+  test("are no quorum: nothing is granted, extended, freed or run", async () => {
     const told = fc.oneof(fc.tuple(lies), fc.tuple(lies, lies, lies));
     await fc.assert(fc.asyncProperty(options, told, believeNoQuorum), seeded(40));
   });
