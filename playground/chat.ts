@@ -5,10 +5,16 @@ import type { World } from "./world.ts";
 /** A conversation: where messages are answered. */
 export class Chat {
   readonly answered: string[] = [];
+  #messages = 0;
   readonly #world: World;
 
   constructor(world: World) {
     this.#world = world;
+  }
+
+  newMessage(): string {
+    this.#messages += 1;
+    return `message ${this.#messages}`;
   }
 
   async answer(client: Client, message: string): Promise<void> {

@@ -109,8 +109,12 @@ export class Page {
   async #goOn(replay: Replay, passed: number): Promise<void> {
     const goal = this.#goal;
     if (goal !== undefined) {
-      await replay.advance(goal);
-      if (this.#replay === replay && this.#goal === goal) this.#goal = undefined;
+      // A frame that was under way may have gone beyond it.
+      await replay.advance(Math.max(goal, Math.ceil(replay.elapsed)));
+      if (this.#replay === replay && this.#goal === goal) {
+        this.#goal = undefined;
+        this.#writeAddress();
+      }
     }
     for (const { part, deed } of this.#wanted.splice(0)) {
       await replay.act(part, deed);

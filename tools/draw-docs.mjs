@@ -15,7 +15,8 @@ for (const scene of scenes) {
     const endpoints = timeline.endpoints.filter((name) => events.some(({ endpoint }) => endpoint === name));
     return { ...timeline, endpoints, from: 0, to, events };
   });
-  const isPlain = scene.id === "twice";
+  // So narrow that their texts can be read on a phone.
+  const isPlain = ["twice", "mailbox"].includes(scene.id);
   const svg = toSvg(timelines, { title: scene.shows, isPlain, ...(isPlain && { width: 560 }) });
   await writeFile(join(project, "docs/images", `${scene.id}.svg`), svg);
   console.log(`docs/images/${scene.id}.svg`);

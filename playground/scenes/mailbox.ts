@@ -1,5 +1,6 @@
 import { Chat } from "../chat.ts";
-import { Poster } from "../poster.ts";
+import type { Handler } from "../handler.ts";
+import { poster } from "../poster.ts";
 import type { Scene } from "./scene.ts";
 
 const storage = "the chat";
@@ -8,7 +9,7 @@ const storage = "the chat";
 export const mailbox: Scene = {
   id: "mailbox",
   name: "One turn at a time",
-  shows: "A message arrives while the process that answers is about to release its turn.",
+  shows: "A message arrives during the release of the turn.",
   endpoints: 1,
   clients: ["Ann", "Bob"],
   storage,
@@ -71,9 +72,8 @@ export const mailbox: Scene = {
   ],
   begin(world, { isGuarded }) {
     const chat = new Chat(world);
-    const conversation = { chat, isGuarded, messages: 0 };
-    const actors = world.clients.map((client) => new Poster(client, world, conversation));
-    const [ann, bob] = actors as [Poster, Poster];
+    const actors = world.clients.map((client) => poster(client, { world, chat, isGuarded }));
+    const [ann, bob] = actors as [Handler, Handler];
     return {
       actors,
       lines: () => chat.answered,
@@ -82,9 +82,9 @@ export const mailbox: Scene = {
           world.distances.set(`${name}>${storage}`, 70);
           for (const endpoint of world.endpoints) world.distances.set(`${name}>${endpoint.name}`, 40);
         }
-        const handled = ann.post();
+        const handled = ann.receive();
         await world.time.sleep(195);
-        await Promise.all([handled, bob.post()]);
+        await Promise.all([handled, bob.receive()]);
         if (chat.answered.length < 2) await world.time.sleep(100);
         chat.close("message 2");
       },

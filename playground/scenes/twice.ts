@@ -1,5 +1,6 @@
 import { amount, Bank } from "../bank.ts";
-import { Receiver } from "../receiver.ts";
+import type { Handler } from "../handler.ts";
+import { receiver } from "../receiver.ts";
 import type { Scene } from "./scene.ts";
 
 const [first, second, storage] = ["delivery 1", "delivery 2", "the bank"] as const;
@@ -50,8 +51,8 @@ export const twice: Scene = {
   ],
   begin(world, { isGuarded }) {
     const bank = new Bank(world);
-    const receivers = world.clients.map((client) => new Receiver(client, { world, bank, isGuarded }));
-    const [one, two] = receivers as [Receiver, Receiver];
+    const receivers = world.clients.map((client) => receiver(client, { world, bank, isGuarded }));
+    const [one, two] = receivers as [Handler, Handler];
     return {
       actors: receivers,
       lines: () => bank.lines(),
