@@ -118,7 +118,7 @@ export const miniSearch = {
       const synonyms = [
         "agent chat > conversation mailbox",
         "alternative compare comparison versus vs > neighbours choosing",
-        "budget cheap expensive price pricing > cost",
+        "budget cheap expensive price pricing > cost upstash",
         "crash crashed freeze frozen gc pause > frozen fencing",
         "crontab daily hourly interval schedule scheduled scheduler > cron",
         "dedupe deduplicate duplicate duplicates twice > once idempotent",
