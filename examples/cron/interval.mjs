@@ -16,4 +16,4 @@ const outcome = await once(redlock, "report", options, async ({ fence, signal })
   const stored = await fetch(`${reports}/daily?fence=${fence}`, { method: "PUT", signal });
   if (!stored.ok) throw new Error(`the reports answered ${stored.status}`);
 });
-console.log(outcome.ran ? "the job ran here" : "the job ran on another replica");
+console.log(outcome.ran ? "the job ran here" : "this interval's run has begun already");

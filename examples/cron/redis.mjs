@@ -16,7 +16,7 @@ try {
     const stored = await fetch(`${reports}/daily?fence=${fence}`, { method: "PUT", signal });
     if (!stored.ok) throw new Error(`the reports answered ${stored.status}`);
   });
-  console.log(outcome.ran ? "the job ran here" : "the job ran on another replica");
+  console.log(outcome.ran ? "the job ran here" : "this interval's run has begun already");
 } finally {
   redis.disconnect();
 }
