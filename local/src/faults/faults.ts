@@ -245,13 +245,17 @@ export class Faults {
   }
 }
 
+const fields = ["fault", "command", "probability", "times", "ms", "status", "html", "reset"];
+
 function checkRule(rule: FaultRule): void {
   if (typeof rule !== "object" || rule === null) {
     throw new TypeError(`a fault must be an object, got ${String(rule)}`);
   }
-  const { fault, command, probability, times, ms, status, html, reset, ...others } = rule;
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw new TypeError(`a fault has no field ${JSON.stringify(other)}`);
+  const other = Object.keys(rule).find((field) => !fields.includes(field));
+  if (other !== undefined) {
+    throw new TypeError(`a fault has no field ${JSON.stringify(other)}; there are ${fields.join(", ")}`);
+  }
+  const { fault, command, probability, times, ms, status, html, reset } = rule;
   if (!kinds.includes(fault)) {
     throw new TypeError(`fault must be one of ${kinds.join(", ")}, got ${JSON.stringify(fault)}`);
   }
