@@ -12,7 +12,10 @@ import type { HttpEndpointOptions } from "./http.ts";
  * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
  */
 export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
-  if (!given) throw wrongType("env", given, "an object, such as process.env");
+  const expected = "an object, such as process.env";
+  // Not shown, because it may be a secret.
+  if (typeof given === "string") throw new TypeError(`env must be ${expected}, got a string`);
+  if (!given) throw wrongType("env", given, expected);
   const env = given as Record<string, unknown>;
   const numbered = Object.keys(env).filter((name) => /^UPSTASH_REDIS_REST_(URL|TOKEN)_\d+$/.test(name));
   // A process without that endpoint would use other quorums.
@@ -42,7 +45,11 @@ export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
 function read(env: Record<string, unknown>, name: string): string {
   const value = env[name];
   if (typeof value !== "string" || value === "") {
-    throw new TypeError(`the environment variable ${name} is missing; ${remedyFor(env)}`);
+    throw new TypeError(
+      (globalThis as { process?: { env?: Record<string, unknown> } }).process?.env?.[name]
+        ? `the object that you passed has no ${name}, but process.env has it: on Node, pass process.env`
+        : `the environment variable ${name} is missing; ${remedyFor(env)}`,
+    );
   }
   return value;
 }

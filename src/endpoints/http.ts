@@ -96,7 +96,9 @@ export function asEndpoints(
   const names = endpoints.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
-    throw new RangeError(`two endpoints are named ${twice}; each must be a Redis of its own`);
+    throw new RangeError(
+      `two endpoints are named ${twice}; each must be a Redis of its own, with its own name`,
+    );
   }
   return endpoints;
 }
