@@ -70,13 +70,17 @@ export async function signedDelivery<Sender extends (options: never) => WebhookP
   options: Parameters<Sender>[0] & { readonly privateKey?: CryptoKey },
   content: DeliveryContent = {},
 ): Promise<SignedDelivery> {
-  checkOptions("signedDelivery", content, contentOptions);
   if (typeof sender !== "function")
     throw wrongType(
       "sender",
       sender,
       "the function of a sender, not called: signedDelivery(stripe, { secret })",
     );
+  // A string may be the secret.
+  if (Object(options) !== options) {
+    throw new TypeError("options must be an object, as in signedDelivery(stripe, { secret })");
+  }
+  checkOptions("signedDelivery", content, contentOptions);
   const { privateKey: _, ...own } = options as SigningOptions;
   const provider = sender(own as never) as Verifier & { readonly row?: Row };
   const base: Described = provider.row ?? (own as Described);
