@@ -59,7 +59,7 @@ const schema: Schema<LockRouteOptions> = {
   failOpen: typed("boolean"),
 };
 
-const remedy = "In Hono: app.use(lock({ redlock, resource })); elsewhere: redlock.using()";
+const remedy = "In Hono: app.post(path, lock({ redlock, resource }), handler); elsewhere: redlock.using()";
 
 /**
  * Hono middleware that holds a lock, `c.var.lock`, while the rest of the route handles the request. It answers 423 if

@@ -1,5 +1,5 @@
 const everywhere =
-  "In Express: app.use(idempotentExpress({ redlock })); in Fastify: app.register(idempotentFastify({ redlock })); in Hono: app.use(idempotent({ redlock }))";
+  "In Express: app.post(path, idempotentExpress({ redlock }), handler); in Nest: consumer.apply(idempotentExpress({ redlock })).forRoutes(…); in Fastify: app.register(idempotentFastify({ redlock })); in Hono: app.post(path, idempotent({ redlock }), handler)";
 
 /**
  * In Express and Fastify the third argument takes the error, because thrown there it could end the process. Hono has

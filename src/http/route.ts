@@ -34,11 +34,17 @@ export async function routeFor<Context extends readonly unknown[]>(
       const given = [...context, delivery as never] as const;
       // A scope of absent parts would be shared by unrelated callers, and a handler relies on its lock.
       return {
-        scope: scope === undefined ? scope : checkScope("scope", await valueFor(scope, ...given)),
+        scope: scope === undefined ? scope : checkOwner(await valueFor(scope, ...given)),
         lock: lock === undefined ? lock : checkResources(await valueFor(lock, ...given), "lock"),
       };
     },
   };
+}
+
+function checkOwner(scope: string | readonly string[] | undefined): string | readonly string[] {
+  // If it is not a function's, the options were refused.
+  if (scope !== undefined) return checkScope("scope", scope);
+  throw new TypeError("the function scope returned undefined: is the request authenticated before this?");
 }
 
 export function valueFor<Value, Given extends readonly unknown[]>(
