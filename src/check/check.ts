@@ -189,13 +189,14 @@ export function nearest(given: string, names: readonly string[]): string | undef
     .sort((a, b) => distance(a) - distance(b))[0];
 }
 
-/** They begin with four equal letters, or one has a letter more, less or changed. */
+/** The given one ends with the known one, or they begin with four equal letters or differ in one letter. */
 function isNear(given: string, known: string): boolean {
   let start = 0;
   while (given[start] && given[start] === known[start]) start += 1;
   const [rest, other] = [given.slice(start), known.slice(start)];
   return (
     start > 3 ||
+    given.endsWith(known) ||
     rest.slice(1) === other ||
     rest === other.slice(1) ||
     rest.slice(1) === other.slice(1) ||

@@ -1,18 +1,18 @@
-/** Other packages' names, by the names here. */
-const foreign: Readonly<Record<string, string>> = {
-  every: "interval period",
-  window: "interval period",
-  ttl: "duration expire expiry expiresIn lease leaseTime lockTimeout px",
-  lease: "ttl duration expiresIn lockTimeout",
-  wait: "retry retries retryCount maxRetries attempts acquireTimeout waitTime",
-  backoff: "retryDelay retryJitter retryInterval interval",
-  autoExtend: "automaticExtensionThreshold refreshInterval watchdog",
-  fencing: "fence",
-  prefix: "keyPrefix namespace",
-  limit: "permits max concurrency",
-};
+/** Names here, of which the first that is an option counts, and what other packages call it. */
+const foreign: readonly [here: string, given: RegExp][] = [
+  ["every window backoff", /^interv|^period/],
+  ["lease ttl", /^lease|^lockT/],
+  ["ttl", /^(ttl|ttl_?ms|px)$|^durat|^expir/i],
+  ["backoff", /^retry[DIJ]/],
+  ["maxAttempts wait", /retr|^attempts/i],
+  ["wait", /wait(?!u)|^acquire/i],
+  ["autoExtend", /^auto|^refresh|^watch/],
+  ["prefix", /^namespace/],
+  ["maxSize limit", /^max$|^permits|^conc|^size|^limit|^capa/],
+  ["onFailed onEvent", /^onErr/],
+];
 
 export function nameHere(given: string, names: readonly string[]): string | undefined {
-  const here = Object.keys(foreign).filter((name) => names.includes(name));
-  return here.find((name) => foreign[name]?.split(" ").includes(given));
+  const row = foreign.find(([, theirs]) => theirs.test(given));
+  return row?.[0].split(" ").find((here) => names.includes(here));
 }

@@ -159,6 +159,7 @@ describe("checkOptions", () => {
     ["other cases", "TTL", "ttl"],
     ["lower case", "id", "ID"],
     ["what other packages call it", "duration", "ttl"],
+    ["a word in front", "lockTTL", "ttl"],
     ["the first four letters, and the nearest in length", "fence", "fencing"],
     ["the first four letters, and the nearest in length again", "fenceRetentions", "fenceRetention"],
   ])("suggests a name for %s", (_, name, near) => {

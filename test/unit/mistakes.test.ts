@@ -40,6 +40,15 @@ const ok = () => new Response("ok");
 const env = (vars: Record<string, unknown>) => () => new Redlock({ endpoints: endpointsFromEnv(vars) });
 const url = "https://eu1-fond-owl-12345.upstash.io";
 const token = "AXd2ASQgSecretToken";
+/** With a variable in `process.env`. */
+const inProcess = (name: string, make: () => unknown) => () => {
+  vi.stubEnv(name, url);
+  try {
+    return make();
+  } finally {
+    vi.unstubAllEnvs();
+  }
+};
 const at = (given: unknown) => () => new Redlock({ endpoints: any(given) });
 const post = () =>
   new Request("https://a.example/pay", {
@@ -115,11 +124,36 @@ const mounted = Object.entries(places).flatMap(([place, mountIn]) =>
     .filter(([, [, own = "none"]]) => !place.startsWith(own))
     .map(([name, [given]]) => {
       const remedy = name.startsWith("lock")
-        ? /In Hono: app.use\(lock\(\{ redlock, resource }\)\)/
-        : /In Express: app.use\(idempotentExpress\(.*app.register\(idempotentFastify\(.*app.use\(idempotent\(/;
+        ? /In Hono: app.post\(path, lock\(\{ redlock, resource }\), handler\)/
+        : /In Express: app.post\(path, idempotentExpress\(.*in Nest: consumer.apply\(.*forRoutes\(.*app.register\(idempotentFastify\(.*app.post\(path, idempotent\(/;
       return [`${name} in ${place}`, [mountIn(given), remedy]] as const;
     }),
 );
+
+const optionsOf = {
+  Redlock: (given: object) => redlock.acquire("a", given),
+  Idempotency: (given: object) => new Idempotency(redlock, given),
+  run: (given: object) => new Idempotency(redlock).run("k", given, none),
+  singleFlight: (given: object) => singleFlight(redlock, "k", { ttl: 1_000, ...given }, none),
+  idempotent: (given: object) => idempotent({ redlock, ...given }),
+  idempotentExpress: (given: object) => idempotentExpress({ redlock, ...given }),
+  Mailbox: (given: object) => new Mailbox(redlock, "a", given),
+  post: (given: object) => new Mailbox(redlock, "a").post({ id: "a", value: 1 }, any(none), given),
+};
+const kept = "retention, how long the result is kept, or lease, how long a run's claim outlives its process";
+/** Names of other packages, what is meant by them here, and what has such an option. */
+const otherNames: [given: string, meant: string, takers: (keyof typeof optionsOf)[]][] = [
+  ["ttl ttlMs duration expire expires expiresIn expiry", kept, ["Idempotency", "run", "idempotent"]],
+  ["leaseTime", "lease", ["Idempotency", "run", "singleFlight"]],
+  ["ttlMs expires expiresIn lease", "ttl", ["Redlock", "Mailbox"]],
+  ["retries maxRetries attempts", "maxAttempts", ["Idempotency", "idempotent", "Mailbox"]],
+  ["retries maxRetries attempts", "wait", ["Redlock", "singleFlight", "post"]],
+  ["waitFor wait_ms waitMs maxWait maxWaitMs", "wait", ["Redlock", "Idempotency", "Mailbox"]],
+  ["size limit capacity", "maxSize", ["Mailbox"]],
+  ["onError", "onFailed", ["Mailbox"]],
+  ["onError", "onEvent", ["Redlock", "Idempotency", "singleFlight", "idempotent"]],
+  ["keyHeader", "header", ["idempotent", "idempotentExpress"]],
+];
 
 /** What makes the mistake; and words of the way out that its error must have. */
 type Mistake = (() => unknown) | readonly [make: () => unknown, remedy: RegExp];
@@ -245,6 +279,18 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "upstashEndpoint(undefined)": () => upstashEndpoint(any(undefined)),
     "upstashEndpoint of another client": () => upstashEndpoint(any({ eval: none })),
     "endpointsFromEnv(undefined)": () => endpointsFromEnv(any(undefined)),
+    "endpointsFromEnv of a file": [
+      () => endpointsFromEnv(any(".dev.vars")),
+      /env must be an object, such as process.env, got a string$/,
+    ],
+    "Hono's env on Node": [
+      inProcess("UPSTASH_REDIS_REST_URL", env({ incoming: {}, outgoing: {} })),
+      /the object that you passed has no UPSTASH_REDIS_REST_URL, but process.env has it: on Node, pass process.env$/,
+    ],
+    "memory endpoints of one name": [
+      at([memoryEndpoint(), memoryEndpoint()]),
+      /two endpoints are named memory; each must be a Redis of its own, with its own name$/,
+    ],
     "an empty environment": [
       env({}),
       /in Node, node --env-file=.env reads a file; "npx redis-rest-local" starts one; for your own Redis, use redlock/,
@@ -289,7 +335,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "the same in middleware": [() => idempotent(any({ redlock, scope: undefined })), /leave the option out/],
     "a scope that returns undefined": [
       () => withIdempotency(post(), ok, any({ redlock, scope: () => undefined })),
-      /scope.*leave the option out/,
+      /: the function scope returned undefined: is the request authenticated before this\?$/,
     ],
     "the request around the handler, as JSON": [readsOuter((outer) => outer.json()), /that it is given/],
     "the same as its clone": [readsOuter((outer) => outer.clone().json()), /that it is given/],
@@ -366,9 +412,32 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       () => signedDelivery(any(stripe({ secret: "whsec_test" })), any({})),
       /not called: signedDelivery\(stripe, \{ secret }\)/,
     ],
+    "a secret for the options": [
+      () => signedDelivery(stripe, any("sk_live"), { body: {} }),
+      /options must be an object, as in signedDelivery\(stripe, \{ secret }\)$/,
+    ],
+    "no options": [
+      () => signedDelivery(stripe, any(undefined)),
+      /options must be an object, as in signedDelivery\(stripe, \{ secret }\)$/,
+    ],
     "a sender's name": () => signedDelivery(any("stripe"), any({ secret: "s" })),
   },
   "middleware in a wrong place": Object.fromEntries(mounted),
+  "other packages' names": Object.fromEntries(
+    otherNames.flatMap(([given, meant, takers]) =>
+      takers.flatMap((taker) =>
+        given
+          .split(" ")
+          .map((name) => [
+            `${name} in ${taker}`,
+            [
+              () => optionsOf[taker](any({ [name]: 1 })),
+              new RegExp(`has no option "${name}"; did you mean ${meant}\\?$`),
+            ],
+          ]),
+      ),
+    ),
+  ),
   webhooks: {
     "a secret with a line break": [() => github({ secret: "sk_live\n" }), /no line break/],
   },
@@ -394,6 +463,10 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
     "one rule of faults": () => new Faults(any({ fault: "down" })),
     "an unknown fault": () => memoryEndpoint().faults.add(any({ fault: "fire" })),
+    "an unknown field of a fault": [
+      () => memoryEndpoint().faults.add(any({ type: "down" })),
+      /no field "type"; there are fault, command, probability, times, ms, status, html, reset$/,
+    ],
     "an unknown fault to start with": () => memoryEndpoint(any({ faults: [{ fault: "dwn" }] })),
     "faults of all endpoints": () => start(any({ faults: [{ fault: "down" }] })),
     "a misspelt count": () => start(any({ cuont: 1 })),

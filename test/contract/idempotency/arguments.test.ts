@@ -66,7 +66,12 @@ const refused: [options: unknown, type: Errors, said: string, by: readonly Call[
   [{ ttl: -1 }, RangeError, "ttl (ms) must be between 0 and 2592000000, got -1", [fly]],
   // Misspelt, or of something else.
   [{ retension: 1 }, TypeError, 'has no option "retension"; did you mean retention?', everywhere],
-  [{ ttl: 1 }, TypeError, 'has no option "ttl"; did you mean lease?', everywhere],
+  [
+    { ttl: 1 },
+    TypeError,
+    'has no option "ttl"; did you mean retention, how long the result is kept',
+    everywhere,
+  ],
   [{ ttl: 1, staleFor: 5 }, TypeError, 'singleFlight has no option "staleFor"; there are ttl, wait', [fly]],
   [{ lease: 1_000 }, TypeError, 'inspectKey has no option "lease"; there are scope, ', [inspect]],
   [{ lease: 1_000 }, TypeError, 'forgetKey has no option "lease"; there are scope, ', [forget]],
