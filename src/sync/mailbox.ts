@@ -49,7 +49,7 @@ export interface MailboxOptions<Value = unknown> extends Omit<SyncOptions, "auto
   /** The most bytes that a value may have as JSON: an integer from 1 to 1 000 000. Default 100 000. */
   readonly maxBytes?: number | undefined;
   /**
-   * How often a message may fail. Then `onFailed` gets it, and it is forgotten. The end of the process that handles it is a
+   * How often a message may fail. Then `onFailed` gets it, so set that, too, and it is forgotten. The end of the process that handles it is a
    * failure, too. Default: without limit.
    */
   readonly maxAttempts?: number | undefined;
@@ -71,7 +71,7 @@ export interface Posted {
   /**
    * - `handled`: by this call, or by another one while this call stood by;
    * - `queued`: the call that has the turn will handle it, or the next one that takes the turn;
-   * - `duplicate`: a message with this id was handled before.
+   * - `duplicate`: a message with this id was handled, or given up, before.
    */
   readonly status: "handled" | "queued" | "duplicate";
   /** How many messages wait for another turn, as far as this call knows, because it had to stop or has failed at them. */
@@ -84,7 +84,7 @@ export interface Posting extends Promise<Posted> {
    * Resolves as soon as the message is stored: this call has the turn, or has left the message with the call that has it. Then
    * you can tell the sender that you have the message, and with `waitUntil` of your client the call goes on by itself. Rejects
    * with the error of the call if the message may not be stored. If you read it, no later error is thrown unless you await the
-   * call itself: the message stays, and the event `messageFailed` has the error of your handler.
+   * call itself: the message stays, and the event `messageFailed` or the console has the error of your handler.
    */
   readonly stored: Promise<void>;
 }

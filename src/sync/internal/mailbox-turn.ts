@@ -51,7 +51,7 @@ export interface MailboxTurn {
 
 /**
  * Handles messages. It is called again if messages have arrived since it returned. If it returns without having read one, the
- * turn ends, and the messages stay.
+ * turn ends, and the messages stay. If it has never asked for one, the event `messageFailed` says so.
  */
 export type MailboxHandler<Value> = (
   messages: Messages<Value>,
@@ -134,8 +134,10 @@ export class Turn<Value> {
   /** Calls the handler once. It reads as many messages as it likes. */
   async #callHandler(): Promise<void> {
     let hasRead = false;
+    let hasAsked = false;
     let isOver = false;
     const read = async (most: number): Promise<readonly Message<Value>[]> => {
+      hasAsked = true;
       const entries = isOver ? [] : await this.#read(most);
       hasRead ||= entries.length > 0;
       return entries.map((entry) => messageOf<Value>(entry));
@@ -151,7 +153,9 @@ export class Turn<Value> {
       });
       isOver = true;
       // Only what it has given up was there to read.
-      if (!hasRead && this.#fresh(this.#view.ready).length > 0) this.#end ??= "stopped";
+      const [first] = hasRead ? [] : this.#fresh(this.#view.ready);
+      if (first) this.#end ??= "stopped";
+      if (first && !hasAsked && !this.#hasBegun) this.#report(first, unreadError());
       this.#finish();
     } catch (error) {
       isOver = true;
@@ -161,6 +165,11 @@ export class Turn<Value> {
       if (entries.length === 0) this.#end ??= "stopped";
       for (const entry of entries) await this.#fail(entry, error);
     }
+  }
+
+  /** Whether the handler has read a message in this call: if it leaves the others unread, it may mean to. */
+  get #hasBegun(): boolean {
+    return this.#work.handled.size + this.#work.failed.size > 0;
   }
 
   /** The next messages in order; none if nothing waits, or it must stop. What was read before is done. */
@@ -214,22 +223,34 @@ export class Turn<Value> {
 
   /** The handler has failed at a message: it is left to another turn, or given up. */
   async #fail(entry: Entry, error: unknown): Promise<void> {
-    const { maxAttempts, settings, name } = this.#rules;
     const attempts = entry.failures + 1;
     this.#work.failed.set(entry.id, error);
-    emit(settings.onEvent, { type: "messageFailed", resources: [name], id: entry.id, attempts, error });
-    if (attempts >= maxAttempts) await this.#giveUp({ ...entry, failures: attempts }, error);
+    this.#report(entry, error);
+    if (attempts >= this.#rules.maxAttempts) await this.#giveUp({ ...entry, failures: attempts }, error);
     else this.#failures.push(entry.id);
+  }
+
+  /** Nobody else may learn of it: the message may be another call's. */
+  #report({ id, failures }: Entry, error: unknown): void {
+    const { settings, name } = this.#rules;
+    const { onEvent } = settings;
+    const attempts = failures + 1;
+    if (onEvent) emit(onEvent, { type: "messageFailed", resources: [name], id, attempts, error });
+    else
+      warn(`a message of mailbox ${JSON.stringify(name)} failed (attempt ${attempts}): ${reasonOf(error)}`);
   }
 
   /** Forgets a message that has failed too often, once `onFailed` has seen it. */
   async #giveUp(entry: Entry, error: unknown): Promise<void> {
     const { id, failures } = entry;
     const { done, failed } = this.#work;
-    failed.set(id, error ?? new Error(`the message ${JSON.stringify(id)} has failed ${failures} times`));
+    const { onFailed, name } = this.#rules;
+    const failure = `the message ${JSON.stringify(id)} has failed ${failures} times`;
+    failed.set(id, error ?? new Error(failure));
     try {
       const value: Value = JSON.parse(entry.json);
-      await this.#rules.onFailed?.({ id, value, attempts: failures, error });
+      if (onFailed) await onFailed({ id, value, attempts: failures, error });
+      else warn(`${failure}, and mailbox ${JSON.stringify(name)} drops it: to keep it, set onFailed`);
       done.add(id);
     } catch {
       // It stays, and the next turn tries that again.
@@ -286,6 +307,20 @@ export class Turn<Value> {
     // A quorum remembers the others.
     for (const id of told) if (!waiting.has(id)) done.delete(id);
   }
+}
+
+function warn(text: string): void {
+  console.warn(`redlock-edge: ${text}`);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function unreadError(): Error {
+  return new Error(
+    "the handler returned without reading a message, so none counts as handled: use for await (const { id, value } of messages)",
+  );
 }
 
 /** The error of a call whose turn was lost before its message was handled. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { LockLostError, QuorumError, type Redlock } from "../../../../src/index.ts";
 import {
   type FailedMessage,
@@ -398,4 +398,83 @@ test("a message that takes too long for every turn is left, and the others are h
   });
   expect(world.handled.filter((value) => value === "b")).toEqual(["b"]);
   expect(world.handled.length).toBeLessThan(5);
+});
+
+const unread =
+  "the handler returned without reading a message, so none counts as handled: use for await (const { id, value } of messages)";
+
+test("a handler that never asks for a message is reported, and counts as no attempt", async () => {
+  const world = newWorld();
+  const client = world.client();
+  const options = { maxAttempts: 1 };
+  const post = () =>
+    passed(
+      world,
+      1,
+      world.post(client, "a", () => undefined, { options }),
+    );
+  expect([await post(), await post()]).toEqual([
+    { status: "queued", left: 1 },
+    { status: "queued", left: 1 },
+  ]);
+  const failed = { id: "a", attempts: 1, error: new Error(unread) };
+  expect(client.events.filter(({ type }) => type === "messageFailed")).toMatchObject([failed, failed]);
+});
+
+test("a handler that has read a message may leave the others, and one beyond its deadline gets none", async () => {
+  const world = newWorld();
+  const [first, second] = [world.client(), world.client()];
+  let calls = 0;
+  const onlyOnce: MailboxHandler<string> = async (messages) => {
+    calls += 1;
+    if (calls > 1) return;
+    for await (const _ of messages) {
+      await world.pause(50);
+      return;
+    }
+  };
+  const holding = watch(world.post(first, "a", onlyOnce));
+  await world.runtime.advance(10);
+  await passed(world, 1, world.post(second, "b"));
+  await world.runtime.advance(100);
+  expect([holding.value, calls]).toEqual([{ status: "handled", left: 1 }, 2]);
+  const asking: MailboxHandler<string> = async (messages) => {
+    await world.pause(300);
+    for await (const _ of messages) expect.unreachable("there is no time for it");
+  };
+  const deadline = world.runtime.now() + 300;
+  watch(world.post(second, "c", asking, { deadline }));
+  await world.runtime.advance(500);
+  expect([...first.events, ...second.events].filter(({ type }) => type === "messageFailed")).toEqual([]);
+});
+
+test("without onEvent, what fails at others' messages and what is dropped is printed, without values", async () => {
+  const printed = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  try {
+    const world = newWorld();
+    const [first, second] = [world.client({ onEvent: undefined }), world.client()];
+    const options = { maxAttempts: 2 };
+    const failing: MailboxHandler<string> = async (messages) => {
+      for await (const { id } of messages) {
+        await world.pause(50);
+        if (id === "b") throw new Error("bot is down");
+      }
+    };
+    const post = (client: VirtualClient, id: string) =>
+      world.mailbox(client.redlock, options).post({ id, value: "hidden" }, failing);
+    watch(post(first, "a"));
+    await world.runtime.advance(10);
+    await passed(world, 1, post(second, "b"));
+    await world.runtime.advance(200);
+    await passed(world, 200, post(first, "c"));
+    expect(printed.mock.calls).toEqual([
+      ['redlock-edge: a message of mailbox "m" failed (attempt 1): bot is down'],
+      ['redlock-edge: a message of mailbox "m" failed (attempt 2): bot is down'],
+      [
+        'redlock-edge: the message "b" has failed 2 times, and mailbox "m" drops it: to keep it, set onFailed',
+      ],
+    ]);
+  } finally {
+    printed.mockRestore();
+  }
 });
