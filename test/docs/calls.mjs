@@ -167,12 +167,12 @@ export const calls = {
     await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));
     assert.deepEqual(done.map(([phase]) => phase).join(""), "111222");
   },
-  "docs/mailbox.md received": (received) =>
-    atBot(async (answered) => {
-      const receive = (id, text) => received("7", { id, text });
-      assert.deepEqual([await receive("1", "hello"), await receive("1", "hello")], ["handled", "duplicate"]);
-      assert.deepEqual(answered, ["hello"]);
-    }),
+  "docs/mailbox.md received": async (received) => {
+    // The program itself has posted these, and has waited for the one that handled both.
+    for (const id of ["evt_1", "evt_2"])
+      assert.equal(await received("42", { id, text: "again" }), "duplicate");
+    assert.equal(await received("42", { id: "evt_3", text: "bye" }), "handled");
+  },
   "docs/mailbox.md default": (app, env) =>
     atBot(async (answered) => {
       const works = [];
