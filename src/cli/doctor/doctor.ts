@@ -17,7 +17,7 @@ export async function doctor({ access, values, environment: { stop } }: Call): P
   const examined = await examine(sessions, questionsOf(conformance));
   const report = diagnose(examined, conformance);
   return {
-    code: report.ok ? exitCode.done : exitCode.failed,
+    code: !report.starts ? exitCode.usage : report.ok ? exitCode.done : exitCode.failed,
     fields: report,
     lines: (width) => reportLines(report, width),
   };

@@ -99,10 +99,15 @@ const socketWords = {
   start: "if it is your own server, start it: redis-server --port <port>",
 };
 
+/** Whether an endpoint is on this machine, as local ones are. */
+export function isLoopback(url: string): boolean {
+  return URL.canParse(url) && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
+}
+
 /** A failure, and what to do about it, in the words of the variables that name the endpoint. */
 export function remedyFor(
   { kind, status = 0, message }: Failure,
-  { variable }: Pick<Examined, "variable">,
+  { variable, url: address }: Pick<Examined, "variable" | "url">,
 ): { readonly code: string; readonly message: string; readonly fix: string } {
   const [code, , fix] = remedies.find(([, pattern]) => pattern.test(`${kind} ${status} ${message}`))!;
   const known = Object.entries(serverRemedies).find(([errors]) =>
@@ -115,5 +120,11 @@ export function remedyFor(
     : { ...restWords, url, both: `${url} and ${token}`, token };
   const inWords = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word]!);
   const remedy = code === "SERVER" ? known?.[1] : undefined;
-  return { code, message: inWords(prefaces[code] ?? "") + message, fix: remedy ?? inWords(fix) };
+  const isCut = kind === "network" && !message.includes("ECONNREFUSED") && isLoopback(address);
+  const alternative = isCut ? "; or redis-rest-local has it down (--down, or its page)" : "";
+  return {
+    code,
+    message: inWords(prefaces[code] ?? "") + message,
+    fix: (remedy ?? inWords(fix)) + alternative,
+  };
 }

@@ -3,7 +3,7 @@ import { quorumOf } from "../../quorum/tally.ts";
 import { isRefusal } from "../access.ts";
 import { blocks, counted, duration, layout } from "../text.ts";
 import { type Consequence, type Level, questions, requirements } from "./questions.ts";
-import { remedyFor } from "./remedies.ts";
+import { isLoopback, remedyFor } from "./remedies.ts";
 import type { Examined, Seen, SeenByNeed } from "./session.ts";
 
 // What doctor says of all that it has seen. No I/O.
@@ -40,6 +40,8 @@ export interface Diagnosis extends Omit<Examined, "url" | "seen">, Pick<Seen, "r
 export interface Report {
   /** Whether every endpoint is well. */
   readonly ok: boolean;
+  /** Whether `new Redlock` takes them. */
+  readonly starts: boolean;
   readonly quorum: number;
   readonly endpoints: readonly Diagnosis[];
   /** What concerns them together. */
@@ -59,7 +61,15 @@ export function diagnose(places: readonly Examined[], isConformance = false): Re
     return { ...named, roundTrip, clock, advice, rows, ok: ok && !rows.some(isError) };
   });
   const quorum = quorumOf(endpoints.length);
-  return { ok: endpoints.every(({ ok }) => ok), quorum, endpoints, advice: countAdvice(endpoints.length) };
+  const starts = areUsable(places);
+  const ok = starts && endpoints.every((each) => each.ok);
+  return { ok, starts, quorum, endpoints, advice: countAdvice(endpoints.length) };
+}
+
+/** A URL that cannot be used is an error of the client, and so are two endpoints of one name, even if a quorum is well. */
+function areUsable(places: readonly Examined[]): boolean {
+  const isUsable = ({ seen: { rest } }: Examined) => rest?.failure?.kind !== "config";
+  return places.every(isUsable) && new Set(places.map(({ endpoint }) => endpoint)).size === places.length;
 }
 
 const isError = ({ level }: Partial<Consequence>) => level === "error";
@@ -84,10 +94,6 @@ const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
 function bestDialect({ native, flag }: SeenByNeed): Dialect {
   if (!native?.works) return "redis";
   return flag?.works ? "upstash" : "redis-8.4";
-}
-
-function isLoopback(url: string): boolean {
-  return URL.canParse(url) && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
 function dialectAdvice({ dialect, seen, url }: Examined): Advice[] {
@@ -159,7 +165,7 @@ function answerOf({ works, failure }: Seen = {}): Answer {
 }
 
 /** The report as lines. */
-export function reportLines({ endpoints, advice, quorum }: Report, width: number): string[] {
+export function reportLines({ endpoints, advice, quorum, starts }: Report, width: number): string[] {
   const titles = endpoints.map(({ number, endpoint, ok, dialect, roundTrip }) => {
     const facts = [dialect && `dialect ${dialect}`, roundTrip !== undefined && `round trip ${roundTrip} ms`];
     return [`${number}`, endpoint, ok ? "ok" : "ERROR", facts.filter(Boolean).join(", ")];
@@ -170,7 +176,10 @@ export function reportLines({ endpoints, advice, quorum }: Report, width: number
     ...layout([["     fix:", fix]], width),
   ];
   const well = endpoints.filter(({ ok }) => ok).length;
-  const outcome = well >= quorum ? "locks can be acquired" : "no lock can be acquired";
+  const can = well >= quorum ? "locks can be acquired" : "no lock can be acquired";
+  const outcome = starts
+    ? can
+    : "your program does not start with these variables, because new Redlock throws";
   const summary = `${well} of ${counted(endpoints.length, "endpoint")} ok (${quorum} needed): ${outcome}`;
   return [
     ...endpoints.flatMap((each, index) => [

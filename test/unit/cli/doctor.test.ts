@@ -51,6 +51,7 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ["http", atFirst("config", "endpoint.url must be https:// (see allowInsecure)"), rest("http://db.example")],
   ["silence", atFirst("timeout", "no answer in time")],
   ["nothing listens on this machine", atFirst("network", "(ECONNREFUSED)"), local],
+  ["a local endpoint breaks connections", atFirst("network", "(ECONNRESET)"), local],
   ["nothing listens elsewhere", atFirst("network", "(ECONNREFUSED)")],
   ["no Redis server listens", atFirst("network", "(ECONNREFUSED)"), { variable: "REDIS_URL" }],
   ["no Redis server", atFirst("malformed", "PING has another reply than PONG"), { variable: "REDIS_URL_2" }],

@@ -164,8 +164,14 @@ function variables(name: string): Record<string, string> {
     UPSTASH_REDIS_REST_URL_4: "redis://localhost:6379",
     UPSTASH_REDIS_REST_TOKEN_4: "any",
   };
+  const typo = { UPSTASH_REDIS_REST_URL_3: third!.url.slice("http://".length) };
   const secrets = { STRIPE_WEBHOOK_SECRET: "whsec_hidden-1" };
-  return { ...local.env(), ...(name === "wrong" && wrong), ...(name === "secret" && secrets) };
+  return {
+    ...local.env(),
+    ...(name === "wrong" && wrong),
+    ...(name === "typo" && typo),
+    ...(name === "secret" && secrets),
+  };
 }
 
 /** What a terminal shows after a line that is typed in a file. */
