@@ -1,13 +1,21 @@
 import { Idempotency, inspectKey } from "../idempotency/index.ts";
 import { QuorumError, type Redlock } from "../index.ts";
 import { inspect } from "../inspect/index.ts";
+import { parseKey } from "../inspect/stored-key.ts";
 import { settingsOf } from "../lock/client.ts";
 import { runRound } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import { Mailbox } from "../sync/index.ts";
 import { type Call, clientOf } from "./access.ts";
-import { type Environment, type ExitCode, exitCode, type Outcome, untilStopped } from "./environment.ts";
+import {
+  type Environment,
+  type ExitCode,
+  exitCode,
+  type Outcome,
+  UsageError,
+  untilStopped,
+} from "./environment.ts";
 import {
   type Finding,
   findingLines,
@@ -63,12 +71,32 @@ function quorumError(error: unknown): QuorumError {
 export async function inspectOnce(call: Call): Promise<Outcome> {
   const redlock = clientOf(call.access, call.values);
   const target = await untilStopped(call.environment, targetOf(call, redlock));
-  const finding = await look(redlock, target, call.environment);
+  const finding = asMeant(await look(redlock, target, call.environment), call);
   return {
     code: codes[finding.state] ?? exitCode.done,
     fields: finding,
     lines: (width) => findingLines(finding, width),
   };
+}
+
+/**
+ * A pasted key is free as a name, which says nothing of its lock. A pattern may be a name.
+ *
+ * @throws UsageError with the name that is meant
+ */
+function asMeant(finding: Finding, { argument, values: { prefix } }: Call): Finding {
+  if (finding.state !== "free") return finding;
+  const rest = argument.startsWith(`${prefix}:`) ? argument.slice(prefix.length + 1) : "";
+  const [, kind = "", pasted = ""] = /^([a-z-]+):(.+)$/s.exec(rest) ?? [];
+  if (["lock", "fence", ...Object.values(kindsOf).flat()].includes(kind)) {
+    const name = parseKey(argument)?.resource ?? pasted;
+    throw new UsageError(
+      `${argument} looks like a Redis key; the resource is ${name}: redlock-edge inspect ${name}`,
+    );
+  }
+  if (!argument.includes("*")) return finding;
+  const why = `${finding.why}. Names have no wildcards; to see all that is held: redlock-edge list`;
+  return { ...finding, why };
 }
 
 const codes: Readonly<Partial<Record<Finding["state"], ExitCode>>> = {

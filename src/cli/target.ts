@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { nearest } from "../check/check.ts";
 import { Idempotency, inspectKey, type KeyOptions } from "../idempotency/index.ts";
 import { QuorumError, type Redlock } from "../index.ts";
 import * as webhooks from "../webhooks/index.ts";
@@ -65,7 +66,10 @@ export async function keyTarget(
       `several records have this key; add: ${found.map(({ said }) => said).join(", or: ")}`,
     );
   }
-  if (found.length === 0) mustHaveSecret(webhook, values, variables);
+  if (found.length === 0) {
+    mustBeSender(webhook);
+    mustHaveSecret(webhook, values, variables);
+  }
   const { options, said } = found[0] ?? exact!;
   return {
     key,
@@ -130,15 +134,32 @@ function likelySecrets(sender: string, variables: Variables): string[] {
   return names.filter((name) => name.includes(markOf(sender)) && /SECRET|KEY/.test(name));
 }
 
+/** The senders that this package knows, as they are written in a scope: `lemon-squeezy`. */
+const senders = Object.keys(webhooks)
+  .filter((name) => !/Challenge$|Error$|^secretTag$/.test(name))
+  .map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
+
+/**
+ * A typo finds nothing, which must not look as if nothing had run.
+ *
+ * @throws UsageError if it is almost a sender. It may be a provider's `name` nevertheless
+ */
+function mustBeSender(given: string): void {
+  const near = senders.includes(given) ? undefined : nearest(given, senders);
+  if (near === undefined) return;
+  throw new UsageError(
+    `nothing is stored under ${given}, which is no sender of this package; did you mean ${near}? If it is the \`name\` of your own provider: --http --scope-list --scope ${given} instead of --webhook`,
+  );
+}
+
 /**
  * Without the secret, the record of a delivery has an unknown name, so nobody can say that there is none.
  *
  * @throws UsageError if the secret of a sender that has one is not known
  */
 function mustHaveSecret(sender: string, { "secret-env": secret }: Values, variables: Variables): void {
-  const plain = (name: string) => name.toLowerCase().replaceAll("-", "");
   // Another name is a provider's `name`. Its keys have no tag.
-  const hasTag = Object.keys(webhooks).some((name) => plain(name) === plain(sender));
+  const hasTag = senders.includes(sender);
   if (!hasTag || secret !== undefined || likelySecrets(sender, variables).length > 0) return;
   throw new UsageError(
     `to find a delivery from ${sender}, its secret is needed, because a tag of it is in the name of the record; no variable has ${markOf(sender)} and SECRET in its name: set one in the shell or in the file of --read-env, or name the variable with --secret-env`,
