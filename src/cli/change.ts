@@ -1,10 +1,10 @@
 import { forgetKey, Idempotency, InProgressError } from "../idempotency/index.ts";
 import { QuorumError, type Redlock } from "../index.ts";
 import { forceRelease } from "../inspect/index.ts";
-import { forceRelease as freeSynchronizer } from "../sync/index.ts";
+import { forceRelease as freeSynchronizer, Mailbox } from "../sync/index.ts";
 import { type Call, clientOf } from "./access.ts";
 import { type ExitCode, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
-import { type Finding, findingLines } from "./finding.ts";
+import { type Finding, findingLines, waitingText } from "./finding.ts";
 import { look } from "./inspect.ts";
 import { keyTarget, type Target } from "./target.ts";
 import { duration, layout, printable } from "./text.ts";
@@ -27,11 +27,13 @@ interface Change {
   readonly done: string;
   readonly nothing: string;
   readonly failed: string;
+  /** Looks what there is instead, if there was nothing to do. Undefined: nothing is. */
+  whyNothing(): Promise<string | undefined>;
 }
 
 /** Asks whether to make a change, unless `--yes` answers that, and makes it. */
 async function change(
-  { redlock, subject, target, verb, name, warning, act, done, nothing, failed }: Change,
+  { redlock, subject, target, verb, name, warning, act, done, nothing, failed, whyNothing }: Change,
   { values: { yes }, environment }: Call,
 ): Promise<Outcome> {
   const { ask, warn, width } = environment;
@@ -58,7 +60,8 @@ async function change(
   }
   try {
     const isDone = await untilStopped(environment, act());
-    return isDone ? outcome(exitCode.done, done) : outcome(exitCode.nothing, nothing);
+    if (isDone) return outcome(exitCode.done, done);
+    return outcome(exitCode.nothing, (await untilStopped(environment, whyNothing())) ?? nothing);
   } catch (error) {
     if (error instanceof InProgressError) {
       const { retryAfter } = error;
@@ -96,9 +99,16 @@ export async function free(call: Call): Promise<Outcome> {
     nothing: kind
       ? `${name}: there was no ${kind} to free`
       : `${name}: there was no lock to free. To free a synchronizer of this name: --kind`,
+    whyNothing: async () => (kind === "Mailbox" ? messagesIn(redlock, name) : undefined),
     failed: `${name} is freed at the endpoints that answered, but too few did; free it again when the others are back`,
   };
   return change(planned, call);
+}
+
+/** The messages of a mailbox whose turn nobody has. Undefined: there are none, or that is not known. */
+async function messagesIn(redlock: Redlock, name: string): Promise<string | undefined> {
+  const state = await new Mailbox(redlock, name).inspect().catch(() => undefined);
+  return state && !state.isHeld && state.waiting > 0 ? `${name}: ${waitingText(state.waiting)}` : undefined;
 }
 
 /** `redlock-edge forget`: lets a key run again. */
@@ -118,6 +128,7 @@ export async function forget(call: Call): Promise<Outcome> {
     act: () => forgetKey(new Idempotency(redlock), key, options),
     done: `${key} is forgotten: it can run again`,
     nothing: `${key}: there was nothing to forget. ${elsewhere}`,
+    whyNothing: async () => undefined,
     failed: `${key} is not forgotten everywhere: the next run would find the copy of an endpoint; forget it again when all are back`,
   };
   return change(planned, call);

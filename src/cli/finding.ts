@@ -121,12 +121,17 @@ export function withSynchronizers(
   return { ...finding, state: "in use", why: reasons["in use"], kinds };
 }
 
+const messagesText = (waiting: number) => (waiting === 1 ? "1 message waits" : `${waiting} messages wait`);
+
+/** So many messages of a mailbox wait, and nobody has the turn. */
+export const waitingText = (waiting: number): string =>
+  `${messagesText(waiting)}, and no call has the mailbox's turn: the next post or drain handles all`;
+
 /** A name that a mailbox uses, perhaps beside other synchronizers. */
 export function withMailbox(finding: Finding, { isHeld, holder, waiting }: MailboxState): Finding {
-  const messages = `${waiting === 1 ? "1 message waits" : `${waiting} messages wait`}`;
   const why = isHeld
-    ? `a call has the mailbox's turn; ${messages}, the one that it handles included`
-    : `${messages}, and no call has the mailbox's turn: the next post or drain handles all`;
+    ? `a call has the mailbox's turn; ${messagesText(waiting)}, the one that it handles included`
+    : waitingText(waiting);
   return { ...finding, why, holder, waiting };
 }
 

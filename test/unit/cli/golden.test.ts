@@ -36,6 +36,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "redlock-edge-cli-"));
   const lines = Object.entries(local.env()).map(([name, value]) => `${name}="${value}"`);
   await writeFile(join(folder, ".dev.vars"), lines.join("\n"));
+  await writeFile(join(folder, "other.vars"), "PORT=3000");
   // The endpoints know the scripts from here on: a script that they do not know costs a request more.
   await new Idempotency(clientOf("warm")).run("warm", { lock: "warm" }, () => 1);
   for (const line of ["inspect a", "inspect --key a", "free a --yes", "forget --key a --yes", "doctor"]) {
@@ -109,6 +110,10 @@ const before: Readonly<Record<string, () => unknown>> = {
     const rest = new Mailbox(redlock, "thread:1");
     for (const id of ["b", "c"]) await rest.post({ id, value: 1 }, () => undefined);
   },
+  "messages wait, and nobody has the turn": () =>
+    new Mailbox(redlock, "thread:1").post({ id: "a", value: 1 }, () => undefined, {
+      onEvent: () => undefined,
+    }),
   "its turn has ended, and its messages wait": () => on([1, 2, 3], "DEL", "redlock:mailbox:{thread:1}"),
   "a complete run": () => idempotency.run("evt", () => "hidden-result"),
   "two endpoints have lost it": () => endLeases(2, 3),
@@ -189,7 +194,7 @@ async function typed(text: string): Promise<string[]> {
     expect(each).not.toMatch(/hidden-|\p{Cc}/u);
     for (const token of tokens) expect(each).not.toContain(token);
   }
-  return [...shown.map((each) => lasting(each, local)), `exit code ${code}`, ""];
+  return [...shown.map((each) => lasting(each.replace(folder, "<folder>"), local)), `exit code ${code}`, ""];
 }
 
 const files = (await readdir(join(import.meta.dirname, "golden"))).filter((name) => name !== "advice.txt");
