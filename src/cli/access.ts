@@ -67,8 +67,8 @@ export async function openAccess(values: Values, { env, folder }: Environment): 
     if (isRest) return { places: restPlaces(read, values), variables, close: () => undefined };
     const names = namesOf(read, socket);
     if (names.length > 0) return { variables, ...(await socketPlaces(read, names, values, folder)) };
-    throw new UsageError(
-      `no variable names an endpoint: set ${rest} and UPSTASH_REDIS_REST_TOKEN, or ${socket} (redis://…); npx redis-rest-local starts local endpoints, and prints their variables. ${fromFile}`,
+    throw new Error(
+      `no variable names an endpoint: set ${rest} and UPSTASH_REDIS_REST_TOKEN, or ${socket} (redis://…); npx redis-rest-local starts local endpoints, and prints their variables`,
     );
   } catch (error) {
     const { message } = error as Error;

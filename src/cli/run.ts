@@ -27,9 +27,11 @@ export async function runCommand(args: readonly string[], environment: Environme
   try {
     if (name === "--help" || name === "-h" || name === "help") {
       const about = commands.find((each) => each.name === rest[0]);
+      if (!about && name === "help" && rest[0]) throw new UsageError(unknownCommand(rest[0]));
       return print(about ? helpOf(about, helpWidth) : helpOfAll(helpWidth));
     }
-    if (name === "--version" || name === "-v") return print([await environment.version()]);
+    if (name === "--version" || name === "-v" || name === "version")
+      return print([await environment.version()]);
     if (!command) {
       throw new UsageError(unknownCommand(name));
     }
