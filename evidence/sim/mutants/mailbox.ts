@@ -88,4 +88,13 @@ export const mailboxMutants: readonly Mutant[] = [
     patches: [patch("twins/mailbox-twin.ts step", "whole(number) <= whole(at!)", "whole(number) < 0")],
     noticedBy: ["what is held stands", "one turn at a time", "a close leaves nothing behind"],
   },
+  {
+    name: "a refused close changes nothing",
+    breaks: "the holder relies on an extension that an endpoint which has closed has forgotten",
+    patches: [
+      patch("sync/internal/mailbox-protocol.ts extend", "this.mayHaveClosed.has(call.endpoint)", "false"),
+      patch("sync/internal/mailbox-turn.ts #step", "closes && !(await this.#extends())", "false"),
+    ],
+    noticedBy: ["what is held stands"],
+  },
 ];

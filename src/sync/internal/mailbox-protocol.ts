@@ -1,3 +1,4 @@
+import type { Endpoint } from "../../endpoints/endpoint.ts";
 import type { Settings } from "../../lock/options.ts";
 import { announce, type Protocol } from "../../lock/protocol.ts";
 import type { Waiter } from "../../lock/wake-up.ts";
@@ -50,6 +51,8 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   state: PostState = "open";
   /** The step by which a quorum has let the turn go. */
   closed: Round<MailboxAnswer> | undefined;
+  /** Endpoints that may have let the turn go: a close was sent there, and no answer has shown that the turn is still held. */
+  readonly mayHaveClosed: Set<Endpoint> = new Set();
   readonly #settings: Settings;
   readonly #name: string;
   readonly #place: Place;
@@ -104,8 +107,11 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
     this.#round = granted;
   }
 
-  extend(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
-    return this.#place.keep(call, value, ttl);
+  async extend(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
+    const answer = await this.#place.keep(call, value, ttl);
+    // An endpoint that has closed, or closes late, does not keep what it has extended, so it must not vote.
+    if (this.mayHaveClosed.has(call.endpoint)) throw new Error("it may have let the turn go since");
+    return answer;
   }
 
   async release(call: Call, { value }: Cell, claim: Call, isAnnounced: boolean): Promise<MailboxAnswer> {

@@ -279,10 +279,14 @@ export class Turn<Value> {
     const puts = this.#fresh(this.#view.strays);
     const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
     const step = { number: this.#steps, closes, done: told, puts, left, failed: failures.length };
-    const round = runRound(settings, (call) => {
-      const answer = place.step(call, this.#lock.token, step);
+    const { mayHaveClosed } = this.#protocol;
+    if (closes) for (const endpoint of settings.endpoints) mayHaveClosed.add(endpoint);
+    const round = runRound(settings, async (call) => {
+      const answering = place.step(call, this.#lock.token, step);
       // Those that stand by: one of them has posted what is done.
       if (closes || told.length > 0) announce(settings, call, mailboxWaiter, [name]);
+      const answer = await answering;
+      if (answer.state === "open") mayHaveClosed.delete(call.endpoint);
       return answer;
     });
     const result = await round.result;
@@ -306,6 +310,18 @@ export class Turn<Value> {
     const waiting = new Set([...this.#view.ready, ...this.#view.strays].map(({ id }) => id));
     // A quorum remembers the others.
     for (const id of told) if (!waiting.has(id)) done.delete(id);
+    if (closes && !(await this.#extends())) this.#end = "lost";
+  }
+
+  /**
+   * Extends the turn after a close that was refused. The validity so far may come from an endpoint that has closed, and the others
+   * may keep the turn for a shorter time.
+   */
+  #extends(): Promise<boolean> {
+    return this.#lock.extend().then(
+      () => true,
+      () => false,
+    );
   }
 }
 

@@ -114,7 +114,7 @@ eachInTurns(stores([1, 3], [1, 3]))("a mailbox on $title", ({ open, engine }) =>
     });
     // Joins the queue.
     expect(queued).toEqual([1, 9]);
-    // The turn, what joins it, and the step to that.
-    expect(turn).toEqual([2 + 1 + 1, 20 + 9 + 9]);
+    // The turn, what joins it, the step to that, and the extension after a close that was refused.
+    expect(turn).toEqual([2 + 1 + 1 + 1, 20 + 9 + 9 + 3]);
   });
 });
