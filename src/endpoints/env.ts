@@ -57,6 +57,7 @@ function read(env: Record<string, unknown>, name: string): string {
 function remedyFor(env: Record<string, unknown>): string {
   // A framework's context, `process`, or what Pages Functions get.
   if (env.env && typeof env.env === "object") return "give the env in it: endpointsFromEnv(c.env)";
+  if (typeof env.toObject === "function") return "in Deno, give Deno.env.toObject()";
   if (env.NEXT_PHASE === "phase-production-build")
     return "next build runs without it: create the client in the handler, or in a function that it calls";
   const named = Object.keys(env).find((name) => /._(KV_REST_API|UPSTASH_REDIS_REST)_URL$/.test(name));
@@ -65,5 +66,5 @@ function remedyFor(env: Record<string, unknown>): string {
   const ofSockets = ["REDIS_URL", "KV_URL", "UPSTASH_REDIS_URL"].find((name) => env[name]);
   if (ofSockets)
     return `${ofSockets} is of the Redis protocol: set the REST API's URL and token, or use redlock-edge/sockets`;
-  return 'in Node, node --env-file=.env reads a file; "npx redis-rest-local" starts one; for your own Redis, use redlock-edge/sockets';
+  return 'in Node, node --env-file=.dev.vars reads your file; "npx redis-rest-local" starts one; for your own Redis, use redlock-edge/sockets';
 }

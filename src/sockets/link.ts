@@ -137,6 +137,6 @@ export class Link {
 
   #error(): Error {
     if (this.#state.isClosed()) return new Error("the client is closed, or was never connected");
-    return new Error(`the client is not connected${this.#lastError ? `: ${this.#lastError}` : ""}`);
+    return new Error(`the client is not connected: ${this.#lastError ?? 'its event "error" says why'}`);
   }
 }

@@ -293,8 +293,9 @@ const mistakes: Record<string, Record<string, Mistake>> = {
     ],
     "an empty environment": [
       env({}),
-      /in Node, node --env-file=.env reads a file; "npx redis-rest-local" starts one; for your own Redis, use redlock/,
+      /in Node, node --env-file=.dev.vars reads your file; "npx redis-rest-local" starts one; for your own Redis, use redlock/,
     ],
+    "Deno's env": [env({ toObject: () => ({}) }), /Deno\.env\.toObject/],
     "Hono's context for its env": [
       env({ req: {}, env: { UPSTASH_REDIS_REST_URL: url } }),
       /endpointsFromEnv\(c\.env\)/,
