@@ -173,10 +173,12 @@ function unknownOption(
   elsewhere: Readonly<Record<string, string>>,
 ): TypeError {
   const meant = nameHere(name, names) ?? nearest(name, names);
+  // The number of tries that other packages take would be a very short time.
+  const isCount = meant === "wait" && /retr|attempts/i.test(name);
   const hint = Object.hasOwn(elsewhere, name)
     ? `it belongs to ${elsewhere[name]}`
     : meant
-      ? `did you mean ${meant}?`
+      ? `did you mean ${meant}${isCount ? ", a time in ms" : ""}?`
       : `there are ${names.join(", ")}`;
   return new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
 }

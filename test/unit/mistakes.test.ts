@@ -147,7 +147,7 @@ const otherNames: [given: string, meant: string, takers: (keyof typeof optionsOf
   ["leaseTime", "lease", ["Idempotency", "run", "singleFlight"]],
   ["ttlMs expires expiresIn lease", "ttl", ["Redlock", "Mailbox"]],
   ["retries maxRetries attempts", "maxAttempts", ["Idempotency", "idempotent", "Mailbox"]],
-  ["retries maxRetries attempts", "wait", ["Redlock", "singleFlight", "post"]],
+  ["retries retryCount attempts", "wait, a time in ms", ["Redlock", "singleFlight", "post"]],
   ["waitFor wait_ms waitMs maxWait maxWaitMs", "wait", ["Redlock", "Idempotency", "Mailbox"]],
   ["size limit capacity", "maxSize", ["Mailbox"]],
   ["onError", "onFailed", ["Mailbox"]],
