@@ -87,7 +87,7 @@ const posting = {
     await handle(id);
     await lock.release();
   },
-  /** Whoever gets the lock handles all that is in the queue. The others leave their messages there. */
+  /** A call that gets the lock handles all that is in the queue. The others leave their messages there. */
   async "a lock and a queue"({ redlock, endpoint, handle, id, now }) {
     const send = (...command) => endpoint.send(command, new AbortController().signal);
     await send("ZADD", "queue", "GT", now(), id);

@@ -23,7 +23,7 @@ export interface RefreshContext {
 
 /** Options of {@link refreshOnce}. */
 export interface RefreshOptions<Value> extends Omit<NotedOptions, "autoExtend"> {
-  /** Reads the value from the store, also while others hold the lock. */
+  /** Reads the value from the store, even while others hold the lock. */
   readonly read: () => Promise<Value> | Value;
   /** Whether a value can still be used. Leave a margin for its use. */
   readonly isFresh: (value: Value) => boolean;
