@@ -173,12 +173,10 @@ function unknownOption(
   elsewhere: Readonly<Record<string, string>>,
 ): TypeError {
   const meant = nameHere(name, names) ?? nearest(name, names);
-  // The number of tries that other packages take would be a very short time.
-  const isCount = meant === "wait" && /retr|attempts/i.test(name);
   const hint = Object.hasOwn(elsewhere, name)
     ? `it belongs to ${elsewhere[name]}`
     : meant
-      ? `did you mean ${meant}${isCount ? ", a time in ms" : ""}?`
+      ? `did you mean ${meant}?`
       : `there are ${names.join(", ")}`;
   return new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
 }

@@ -11,7 +11,7 @@ import {
   wrongType,
 } from "../check/check.ts";
 import { checkScope } from "../idempotency/digest.ts";
-import { idempotencySchema, refuseTtl, resolveIdempotency } from "../idempotency/idempotency.ts";
+import { idempotencySchema, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
 import { clientStateOf, type LockClient } from "../lock/client.ts";
 import type { EventHook } from "../lock/events.ts";
@@ -194,7 +194,6 @@ const schema: Schema<RouteOptions<[]>> = {
 /** @throws TypeError | RangeError naming the option */
 export function resolveRules(what: string, options: RouteOptions<never, never>): ResolvedRules {
   checkType("options", options, "object");
-  refuseTtl(what, options);
   // An undefined scope is a missing tenant.
   const hints = { required: "scope" in options ? ["redlock", "scope"] : ["redlock"] };
   const given = mergeOptions<HttpRules>(

@@ -12,7 +12,6 @@ import {
   type Schema,
   typed,
 } from "../check/check.ts";
-import { nameHere } from "../check/foreign-options.ts";
 import { checkCall, clientStateOf, type LockClient } from "../lock/client.ts";
 import type { EventHook } from "../lock/events.ts";
 import {
@@ -132,16 +131,6 @@ export const idempotencySchema: Schema<IdempotencyOptions> = {
   onEvent: typed("function"),
 };
 
-/** A result's time as the lease would block a key for as long after a crash. */
-export function refuseTtl(what: string, options: object): void {
-  for (const [name, value] of Object.entries(Object(options))) {
-    if (value === undefined || nameHere(name, ["lease", "ttl"]) !== "ttl") continue;
-    throw new TypeError(
-      `${what} has no option "${name}"; did you mean retention, how long the result is kept, or lease, how long a run's claim outlives its process?`,
-    );
-  }
-}
-
 const runSchema: Schema<AnyRunOptions<unknown>> = {
   ...idempotencySchema,
   ...callSchema,
@@ -178,7 +167,6 @@ export class Idempotency {
 
   /** It sends nothing yet. */
   constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
-    refuseTtl("Idempotency", options);
     checkOptions("Idempotency", options, idempotencySchema);
     this.redlock = redlock;
     this.options = options;
@@ -237,7 +225,6 @@ export class Idempotency {
     ];
     const places = rest.length > 1 ? "key, { fingerprint }, handler" : "key, handler";
     checkCall(`idempotency.run(${places})`, { key, options, handler });
-    refuseTtl("run", options);
     checkOptions<AnyRunOptions<unknown>>("run", options as AnyRunOptions<unknown>, runSchema);
     const { signal, deadline = Infinity, codec = json, note, failOpen = false, isStale } = options;
     const { settings, ...rules } = this.#resolve(options);
