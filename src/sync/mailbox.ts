@@ -379,7 +379,7 @@ class MailboxCall<Value> {
     }
     this.#message?.onStored();
     const untilDeadline = () => this.#limit - this.#elapsed();
-    const rules = { ...this.#rules, place: this.#place, signal, untilDeadline };
+    const rules = { ...this.#rules, signal, untilDeadline };
     return { turn: new Turn(rules, lock, protocol, this.#work) };
   }
 

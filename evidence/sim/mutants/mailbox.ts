@@ -92,7 +92,7 @@ export const mailboxMutants: readonly Mutant[] = [
     name: "a refused close changes nothing",
     breaks: "the holder relies on an extension that an endpoint which has closed has forgotten",
     patches: [
-      patch("sync/internal/mailbox-protocol.ts extend", "this.mayHaveClosed.has(call.endpoint)", "false"),
+      patch("sync/internal/mailbox-protocol.ts extend", "this.#mayHaveClosed.has(call.endpoint)", "false"),
       patch("sync/internal/mailbox-turn.ts #step", "closes && !(await this.#extends())", "false"),
     ],
     noticedBy: ["what is held stands"],

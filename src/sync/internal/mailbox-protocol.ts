@@ -6,7 +6,15 @@ import type { Next } from "../../quorum/retry.ts";
 import type { Call, Round } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import type { Cell } from "../../redis/cell.ts";
-import { agreeing, type Entry, type MailboxAnswer, type Place, type View, viewOf } from "./mailbox-place.ts";
+import {
+  agreeing,
+  type Entry,
+  type MailboxAnswer,
+  type Place,
+  type Step,
+  type View,
+  viewOf,
+} from "./mailbox-place.ts";
 
 /** Kind of the messages that wake those that stand by. */
 export const mailboxWaiter = "mailbox";
@@ -51,8 +59,6 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   state: PostState = "open";
   /** The step by which a quorum has let the turn go. */
   closed: Round<MailboxAnswer> | undefined;
-  /** Endpoints that may have let the turn go: a close was sent there, and no answer has shown that the turn is still held. */
-  readonly mayHaveClosed: Set<Endpoint> = new Set();
   readonly #settings: Settings;
   readonly #name: string;
   readonly #place: Place;
@@ -63,6 +69,8 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   #drops: string | undefined;
   #round: Round<MailboxAnswer> | undefined;
   #hurries = 0;
+  /** Endpoints that may have let the turn go: a close was sent there, and no answer has shown that the turn is still held. */
+  readonly #mayHaveClosed = new Set<Endpoint>();
 
   constructor(settings: Settings, name: string, place: Place, rules: PostRules) {
     this.#settings = settings;
@@ -110,7 +118,15 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   async extend(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
     const answer = await this.#place.keep(call, value, ttl);
     // An endpoint that has closed, or closes late, does not keep what it has extended, so it must not vote.
-    if (this.mayHaveClosed.has(call.endpoint)) throw new Error("it may have let the turn go since");
+    if (this.#mayHaveClosed.has(call.endpoint)) throw new Error("it may have let the turn go since");
+    return answer;
+  }
+
+  /** The holder's next step at one endpoint. */
+  async step(call: Call, token: string, step: Step): Promise<MailboxAnswer> {
+    if (step.closes) this.#mayHaveClosed.add(call.endpoint);
+    const answer = await this.#place.step(call, token, step);
+    if (answer.state === "open") this.#mayHaveClosed.delete(call.endpoint);
     return answer;
   }
 

@@ -7,7 +7,7 @@ import { announce } from "../../lock/protocol.ts";
 import { runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { stopwatch } from "../../runtime/runtime.ts";
-import { type Entry, type Place, type View, viewOf } from "./mailbox-place.ts";
+import { type Entry, type View, viewOf } from "./mailbox-place.ts";
 import { mailboxWaiter, type PostProtocol } from "./mailbox-protocol.ts";
 
 /** A message of a mailbox, as its handler gets it. */
@@ -78,7 +78,6 @@ export interface Work {
 export interface TurnRules<Value> {
   readonly settings: Settings;
   readonly name: string;
-  readonly place: Place;
   readonly handler: MailboxHandler<Value>;
   readonly maxAttempts: number;
   readonly onFailed?: ((message: FailedMessage<Value>) => Promise<unknown> | unknown) | undefined;
@@ -271,7 +270,7 @@ export class Turn<Value> {
 
   /** Tells what is done, and looks what waits; with `closes`, lets the turn go if that is nothing: one step, so that nothing is left. */
   async #step(closes: boolean): Promise<void> {
-    const { settings, place, name } = this.#rules;
+    const { settings, name } = this.#rules;
     const { done, failed } = this.#work;
     this.#steps += 1;
     const told = [...done];
@@ -279,14 +278,10 @@ export class Turn<Value> {
     const puts = this.#fresh(this.#view.strays);
     const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
     const step = { number: this.#steps, closes, done: told, puts, left, failed: failures.length };
-    const { mayHaveClosed } = this.#protocol;
-    if (closes) for (const endpoint of settings.endpoints) mayHaveClosed.add(endpoint);
-    const round = runRound(settings, async (call) => {
-      const answering = place.step(call, this.#lock.token, step);
+    const round = runRound(settings, (call) => {
+      const answer = this.#protocol.step(call, this.#lock.token, step);
       // Those that stand by: one of them has posted what is done.
       if (closes || told.length > 0) announce(settings, call, mailboxWaiter, [name]);
-      const answer = await answering;
-      if (answer.state === "open") mayHaveClosed.delete(call.endpoint);
       return answer;
     });
     const result = await round.result;
