@@ -1,5 +1,5 @@
 import { oneOf, type Schema, typed } from "../check/check.ts";
-import { EndpointError } from "../errors/errors.ts";
+import { EndpointError, reasonOf } from "../errors/errors.ts";
 import { onAbort } from "../runtime/abort.ts";
 
 /** A Redis command: its name and arguments. */
@@ -83,7 +83,7 @@ export function unsentError(
 }
 
 export function timeoutError(name: string, { reason }: AbortSignal): EndpointError {
-  return new EndpointError(name, "timeout", reason instanceof Error ? reason.message : String(reason));
+  return new EndpointError(name, "timeout", reasonOf(reason));
 }
 
 export function dialectOf(host: string): Dialect {

@@ -192,6 +192,11 @@ export function isEndpointError(error: unknown): error is EndpointError {
   return isRedlockError(error) && error.code === "ENDPOINT_ERROR";
 }
 
+/** The message of what was thrown, which may be any value. */
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
 /** Usually seconds were meant. */
 export function secondsHint(ms: number | undefined): string {
   return ms && ms < 1_000 ? `: ${ms} is ${ms} ms; did you mean ${ms}_000?` : "";

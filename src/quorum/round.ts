@@ -7,7 +7,7 @@ import {
   timeoutError,
   unsentError,
 } from "../endpoints/endpoint.ts";
-import { EndpointError, isEndpointError, type Vote } from "../errors/errors.ts";
+import { EndpointError, isEndpointError, reasonOf, type Vote } from "../errors/errors.ts";
 import { type Runtime, settledWithin, stopwatch, type WaitUntil } from "../runtime/runtime.ts";
 import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
@@ -111,8 +111,7 @@ export class Call<A extends Answer = Answer> implements Ask {
 
   #errorOf(error: unknown): EndpointError {
     if (isEndpointError(error)) return error;
-    const reason = error instanceof Error ? error.message : String(error);
-    return new EndpointError(this.endpoint.name, "malformed", reason, { cause: error });
+    return new EndpointError(this.endpoint.name, "malformed", reasonOf(error), { cause: error });
   }
 }
 
