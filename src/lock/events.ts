@@ -74,3 +74,9 @@ export function emit<Event>(hook: EventHook<Event> | undefined, event: Event): v
     // A hook's errors are ignored.
   }
 }
+
+/** Emits an event that nobody may miss: without a hook, `line` is on the console. */
+export function emitOrWarn<Event>(hook: EventHook<Event> | undefined, event: Event, line: string): void {
+  if (hook) emit(hook, event);
+  else console.warn(`redlock-edge: ${line}`);
+}

@@ -1,6 +1,6 @@
 import { isRedlockError, type QuorumError } from "../errors/errors.ts";
 import { isVeto } from "../quorum/tally.ts";
-import { emit } from "./events.ts";
+import { emitOrWarn } from "./events.ts";
 
 /**
  * So many endpoints failed that no quorum could answer. Contention is no outage, because work without a lock would run
@@ -16,6 +16,5 @@ export function reportUnguarded<Event extends { readonly type: "unguarded"; read
   onEvent: ((event: Event) => void) | undefined,
   event: Event,
 ): void {
-  if (onEvent) emit(onEvent, event);
-  else console.warn(`redlock-edge: ran without protection (failOpen): ${(event.error as Error).message}`);
+  emitOrWarn(onEvent, event, `ran without protection (failOpen): ${(event.error as Error).message}`);
 }

@@ -1,6 +1,6 @@
 import { refuseProperty } from "../../check/foreign-names.ts";
-import { LockLostError } from "../../errors/errors.ts";
-import { emit } from "../../lock/events.ts";
+import { LockLostError, reasonOf } from "../../errors/errors.ts";
+import { emitOrWarn } from "../../lock/events.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { Settings } from "../../lock/options.ts";
 import { announce } from "../../lock/protocol.ts";
@@ -232,11 +232,12 @@ export class Turn<Value> {
   /** Nobody else may learn of it: the message may be another call's. */
   #report({ id, failures }: Entry, error: unknown): void {
     const { settings, name } = this.#rules;
-    const { onEvent } = settings;
     const attempts = failures + 1;
-    if (onEvent) emit(onEvent, { type: "messageFailed", resources: [name], id, attempts, error });
-    else
-      warn(`a message of mailbox ${JSON.stringify(name)} failed (attempt ${attempts}): ${reasonOf(error)}`);
+    emitOrWarn(
+      settings.onEvent,
+      { type: "messageFailed", resources: [name], id, attempts, error },
+      `a message of mailbox ${JSON.stringify(name)} failed (attempt ${attempts}): ${reasonOf(error)}`,
+    );
   }
 
   /** Forgets a message that has failed too often, once `onFailed` has seen it. */
@@ -249,7 +250,10 @@ export class Turn<Value> {
     try {
       const value: Value = JSON.parse(entry.json);
       if (onFailed) await onFailed({ id, value, attempts: failures, error });
-      else warn(`${failure}, and mailbox ${JSON.stringify(name)} drops it: to keep it, set onFailed`);
+      else
+        console.warn(
+          `redlock-edge: ${failure}, and mailbox ${JSON.stringify(name)} drops it: to keep it, set onFailed`,
+        );
       done.add(id);
     } catch {
       // It stays, and the next turn tries that again.
@@ -318,14 +322,6 @@ export class Turn<Value> {
       () => false,
     );
   }
-}
-
-function warn(text: string): void {
-  console.warn(`redlock-edge: ${text}`);
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function unreadError(): Error {
