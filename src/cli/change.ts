@@ -28,7 +28,7 @@ interface Change {
   readonly nothing: string;
   readonly failed: string;
   /** Looks what there is instead, if there was nothing to do. Undefined: nothing is. */
-  whyNothing(): Promise<string | undefined>;
+  whyNothing?(): Promise<string | undefined>;
 }
 
 /** Asks whether to make a change, unless `--yes` answers that, and makes it. */
@@ -61,7 +61,8 @@ async function change(
   try {
     const isDone = await untilStopped(environment, act());
     if (isDone) return outcome(exitCode.done, done);
-    return outcome(exitCode.nothing, (await untilStopped(environment, whyNothing())) ?? nothing);
+    const why = whyNothing && (await untilStopped(environment, whyNothing()));
+    return outcome(exitCode.nothing, why ?? nothing);
   } catch (error) {
     if (error instanceof InProgressError) {
       const { retryAfter } = error;
@@ -99,7 +100,7 @@ export async function free(call: Call): Promise<Outcome> {
     nothing: kind
       ? `${name}: there was no ${kind} to free`
       : `${name}: there was no lock to free. To free a synchronizer of this name: --kind`,
-    whyNothing: async () => (kind === "Mailbox" ? messagesIn(redlock, name) : undefined),
+    ...(kind === "Mailbox" && { whyNothing: () => messagesIn(redlock, name) }),
     failed: `${name} is freed at the endpoints that answered, but too few did; free it again when the others are back`,
   };
   return change(planned, call);
@@ -128,7 +129,6 @@ export async function forget(call: Call): Promise<Outcome> {
     act: () => forgetKey(new Idempotency(redlock), key, options),
     done: `${key} is forgotten: it can run again`,
     nothing: `${key}: there was nothing to forget. ${elsewhere}`,
-    whyNothing: async () => undefined,
     failed: `${key} is not forgotten everywhere: the next run would find the copy of an endpoint; forget it again when all are back`,
   };
   return change(planned, call);
