@@ -22,7 +22,7 @@ export class Bank {
       this.charges.push(client.name);
       const holder = client.name;
       world.record({ phase: "stored", endpoint, key: amount, holder, until: Number.POSITIVE_INFINITY });
-      if (this.charges.length > 1) this.#judge("violated", `${amount} CHARGED TWICE`);
+      if (this.charges.length > 1) world.judge("violated", `${amount} CHARGED TWICE`);
       return undefined;
     };
     await write(world, client, { operation: `charge ${amount}`, arrive });
@@ -31,11 +31,7 @@ export class Bank {
 
   /** All deliveries are answered. */
   close(): void {
-    if (this.charges.length === 1) this.#judge("upheld", `${amount} CHARGED ONCE`);
-  }
-
-  #judge(phase: "upheld" | "violated", name: string): void {
-    this.#world.record({ phase, endpoint: this.#world.storage, name });
+    if (this.charges.length === 1) this.#world.judge("upheld", `${amount} CHARGED ONCE`);
   }
 
   /** Its charges, in words. */

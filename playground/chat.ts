@@ -29,6 +29,6 @@ export class Chat {
   close(message: string): void {
     const isAnswered = this.answered.includes(message);
     const name = `${message} IS ${isAnswered ? "ANSWERED" : "STUCK"}`.toUpperCase();
-    this.#world.record({ phase: isAnswered ? "upheld" : "violated", endpoint: this.#world.storage, name });
+    this.#world.judge(isAnswered ? "upheld" : "violated", name);
   }
 }

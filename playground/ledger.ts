@@ -39,7 +39,7 @@ export class Ledger {
   #refuse(client: Client, fence: number): string {
     const { highest } = this;
     const detail = `${client.name} wrote with an older fence than its successor`;
-    this.#judge("upheld", `REFUSED ${fence} < ${highest}`, detail);
+    this.#world.judge("upheld", `REFUSED ${fence} < ${highest}`, detail);
     return `refused: fence ${fence} is lower than ${highest}`;
   }
 
@@ -48,13 +48,9 @@ export class Ledger {
     this.highest = Math.max(this.highest, entry.fence ?? 0);
     if (hold < this.#lastHold) {
       const detail = `${entry.by} wrote after its hold had ended, over what its successor wrote`;
-      this.#judge("violated", "LATE WRITE", detail);
+      this.#world.judge("violated", "LATE WRITE", detail);
     }
     this.#lastHold = Math.max(this.#lastHold, hold);
-  }
-
-  #judge(phase: "upheld" | "violated", name: string, detail: string): void {
-    this.#world.record({ phase, endpoint: this.#world.storage, name, detail });
   }
 
   /** Its lines, in words. */

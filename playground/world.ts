@@ -140,6 +140,11 @@ export class World implements Wire {
     this.#onEvent({ time: this.time.elapsed, ...event });
   }
 
+  /** Says at the storage whether a promise was kept. */
+  judge(phase: "upheld" | "violated", name: string, detail?: string): void {
+    this.record({ phase, endpoint: this.storage, name, ...(detail !== undefined && { detail }) });
+  }
+
   /** Sets an endpoint's clock forward: a fault that is over at once. */
   jump(endpoint: MemoryEndpoint, ms: number): void {
     const offset = typeof endpoint.clockOffset === "number" ? endpoint.clockOffset : 0;
