@@ -130,7 +130,10 @@ export class Mailboxes {
       const { now } = this.#world;
       this.#attempts.set(token, { process, sent: now, places: new Map(), closedAt: undefined });
     }
-    if (mail.drops !== undefined) this.#letter(mail.drops).droppedAt = this.#world.now;
+    if (mail.drops !== undefined) {
+      const dropped = this.#letter(mail.drops);
+      dropped.droppedAt = Math.min(dropped.droppedAt, this.#world.now);
+    }
     const { posts } = mail;
     if (!posts) return;
     const key = `${process.name} ${posts.id}`;
@@ -207,11 +210,12 @@ export class Mailboxes {
 
   /** A process that lives has given back what endpoints have given it. */
   checkAtEnd(): void {
-    for (const { process, places } of this.#attempts.values()) {
+    for (const [token, { process, places }] of this.#attempts) {
       if (!process.alive) continue;
       for (const [server, { isGranted, isReturned, isClosed }] of places) {
         if (!isGranted) continue;
-        const what = () => `${process.name} has not given back the turn that it has from ${server.name}`;
+        const what = () =>
+          `${process.name} has not given back the turn ${token.slice(0, 8)} that it has from ${server.name}`;
         this.#world.check("nothing is abandoned", isReturned || isClosed, what, []);
       }
     }
