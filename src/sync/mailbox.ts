@@ -327,9 +327,9 @@ class MailboxCall<Value> {
       if ("status" in taken) return taken;
       const end = await taken.turn.serve();
       const isOver = this.#limit <= this.#elapsed();
+      // Others may have left a message with a turn that is lost, so it takes one again, even once its own is handled.
       const mayGoOn = end === "long" || (end === "lost" && this.#elapsed() < this.settings.wait);
-      // Once its own message is handled, what waits besides is left to the next call if the turn is lost.
-      if (mayGoOn && !isOver && !this.#hasFailed && !(end === "lost" && this.#isHandled)) continue;
+      if (mayGoOn && !isOver && !this.#hasFailed) continue;
       return { status: this.#statusAfter(end, isOver), left: taken.turn.left };
     }
   }

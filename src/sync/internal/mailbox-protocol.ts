@@ -57,8 +57,8 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   readonly waiter: Waiter = { kind: mailboxWaiter, name: "free" };
   readonly heldText = ": another call has its turn, and no quorum has the message";
   state: PostState = "open";
-  /** The step by which a quorum has let the turn go. */
-  closed: Round<MailboxAnswer> | undefined;
+  /** The turn that a quorum has let go, and the step by which it did. */
+  closed: { readonly token: string; readonly round: Round<MailboxAnswer> } | undefined;
   readonly #settings: Settings;
   readonly #name: string;
   readonly #place: Place;
@@ -131,7 +131,10 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   }
 
   async release(call: Call, { value }: Cell, claim: Call, isAnnounced: boolean): Promise<MailboxAnswer> {
-    const closed = this.closed?.calls.find(({ endpoint }) => endpoint === call.endpoint);
+    const { token, round } = this.closed ?? {};
+    // An earlier round's claim may be undone later than that.
+    const closed =
+      token === value ? round?.calls.find(({ endpoint }) => endpoint === call.endpoint) : undefined;
     await closed?.settled;
     if (closed?.answer?.outcome === "granted") return closed.answer;
     const { done, message } = this.#rules;

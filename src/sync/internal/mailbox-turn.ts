@@ -96,6 +96,8 @@ export class Turn<Value> {
   #steps = 0;
   /** Those that the handler has, or has had last. */
   #current: readonly Entry[] = [];
+  /** What it has put at the endpoints. It says so in each step, because an endpoint shows only its first messages. */
+  #puts: readonly Entry[] = [];
   /** Failures that no endpoint has been told of. */
   #failures: string[] = [];
   #end: TurnEnd | undefined;
@@ -279,7 +281,8 @@ export class Turn<Value> {
     this.#steps += 1;
     const told = [...done];
     const failures = this.#failures;
-    const puts = this.#fresh(this.#view.strays);
+    this.#puts = this.#fresh([...this.#puts, ...this.#view.strays]);
+    const puts = this.#puts;
     const left = [...failures, ...[...failed.keys()].filter((id) => !failures.includes(id) && !done.has(id))];
     const step = { number: this.#steps, closes, done: told, puts, left, failed: failures.length };
     const round = runRound(settings, (call) => {
@@ -291,7 +294,7 @@ export class Turn<Value> {
     const result = await round.result;
     if (closes && result === "granted") {
       this.#end = "closed";
-      this.#protocol.closed = round;
+      this.#protocol.closed = { token: this.#lock.token, round };
       return;
     }
     // One that has lost the turn, and one at which something waits, decide the round before the others have answered.

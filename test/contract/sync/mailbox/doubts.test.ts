@@ -97,6 +97,61 @@ test("messages that one endpoint shows, and others have further back, do not kee
   expect(handled).toEqual(ids);
 });
 
+test("messages that two endpoints hide behind many others do not keep the turn from going on", async () => {
+  const { runtime, client, open, end, handled, after, slow } = newWorld();
+  const [first, second, whole] = [client({ wait: 0 }), client({ wait: 0 }), client()];
+  end({ ...first, links: first.links.slice(1) });
+  end({ ...second, links: second.links.slice(0, 2) });
+  // The first endpoint has a before all others, and the third one b. Elsewhere they come after 33 others.
+  for (const [{ redlock }, id] of [
+    [first, "a"],
+    [second, "b"],
+  ] as const) {
+    watch(open(redlock).post(id, nothing));
+    await runtime.advance(2_000);
+  }
+  const between = Array.from({ length: 33 }, (_, index) => `m${index}`);
+  for (const id of [...between, "a", "b"]) await after(500, open(whole.redlock).post(id, nothing));
+  const { redlock, links } = client();
+  let claims = 0;
+  links[2]!.fate = () => (claims++ === 0 ? slow(5) : "delivered");
+  links[1]!.fate = (command) => (command.includes("post") ? "delivered" : slow(5));
+  expect(await after(1_000, open(redlock).drain())).toEqual({ handled: 35, left: 0 });
+  expect(handled).toEqual(["a", "b", ...between]);
+});
+
+test("a claim that is undone late does not pass for a turn that was closed meanwhile", async () => {
+  const { runtime, endpoints, client, open, after, late, each } = newWorld();
+  const behind = { ...runtime, now: () => runtime.now() - 5_000 };
+  await after(10, open(client().redlock).post("a"));
+  const { links } = client();
+  let requests = 0;
+  // The first round is refused for its stamp, and at the third endpoint executed once the next round's turn is over.
+  links[2]!.fate = () => (requests++ === 0 ? late(150) : "delivered");
+  const slow = new Redlock({ endpoints: links, runtime: behind });
+  expect(await after(50, open(slow).post("b"))).toEqual({ status: "handled", left: 0 });
+  // As after a restart without its memory.
+  endpoints[2]!.engine.execute(["FLUSHALL"]);
+  await runtime.advance(500);
+  expect(each("EXISTS", "mailbox", "m")).toEqual([0, 0, 0]);
+});
+
+test("a turn that cannot be extended after a refused close is taken again", async () => {
+  const { runtime, client, open, slowly, handled } = newWorld();
+  const holder = client();
+  const holding = watch(open(holder.redlock).post("a", slowly(50)));
+  await runtime.advance(10);
+  watch(open(client().redlock).post("b", slowly(50)));
+  await runtime.advance(10);
+  // The extension that follows the refused close.
+  for (const link of holder.links) {
+    let extensions = 0;
+    link.fate = (command) => (command.includes("keep") && extensions++ === 0 ? "lost" : "delivered");
+  }
+  await runtime.advance(2_000);
+  expect([holding.value, handled]).toEqual([{ status: "handled", left: 0 }, ["a", "b"]]);
+});
+
 test("a close is decided by all answers, where some have lost the turn", async () => {
   const { runtime, client, open, slowly, handled, after, at, late } = newWorld();
   const holder = client();
