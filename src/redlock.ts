@@ -143,8 +143,9 @@ export class Redlock implements LockClient {
       lock = await this.acquire(resource, { ...options, autoExtend });
     } catch (error) {
       if (!failOpen || !isOutage(error)) throw error;
-      const onEvent = options.onEvent ?? settings.onEvent;
-      reportUnguarded(onEvent, { type: "unguarded", resources: [resource].flat(), error });
+      const { onEvent = settings.onEvent } = options;
+      const event = { type: "unguarded", resources: [resource].flat(), error } as const;
+      reportUnguarded({ onEvent, runtime: settings.runtime }, event);
       return routine(undefined);
     }
     try {

@@ -122,7 +122,7 @@ export function lock<E extends Env>(
       const { settings, options: defaults } = clientStateOf(client);
       if (failOpen && isOutage(error)) {
         const event = { type: "unguarded", resources: [resources].flat(), error } as const;
-        reportUnguarded(given.onEvent ?? defaults.onEvent, event);
+        reportUnguarded({ onEvent: given.onEvent ?? defaults.onEvent, runtime: settings.runtime }, event);
         await next();
         return undefined;
       }

@@ -1,42 +1,18 @@
 import { isRedlockError } from "../errors/errors.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { warnOnceAMinute } from "../runtime/warn.ts";
 import type { HttpEvent } from "./options.ts";
 
-const silence = 60_000;
-
-const mostKinds = 32;
-
-interface LastLine {
-  readonly at: number;
-  more: number;
-}
-
-/** No kind contains a text that a request or tenant chooses, so there are few. */
-const lastLines = new WeakMap<Runtime, Map<string, LastLine>>();
-
-/** Writes events that an operator should know, at most one line per kind and minute. Clients' mistakes are left out. */
+/** Writes events that an operator should know on the console. Clients' mistakes are left out. */
 export function warn(runtime: Runtime, event: HttpEvent, isWebhook: boolean): void {
   const what = describe(event, isWebhook);
   if (!what) return;
   const { error } = event as { readonly error?: unknown };
   const kind = `${what} ${Object(error).reason ?? ""}`;
-  const lines = lastLines.get(runtime) ?? new Map<string, LastLine>();
-  lastLines.set(runtime, lines);
-  const last = lines.get(kind);
-  const now = runtime.now();
-  // The clock may be set back.
-  if (last && Math.abs(now - last.at) < silence) {
-    last.more += 1;
-    return;
-  }
-  // A foreign provider may give each error its own reason.
-  if (lines.size >= mostKinds) lines.clear();
-  lines.set(kind, { at: now, more: 0 });
   const why = error === undefined ? "" : `: ${messageOf(error)}`;
-  const more = last?.more ? ` (and ${last.more} more since the last such line)` : "";
   // Not in the kind, because clients choose it.
   const key = event.type === "unstored" ? ` for the key ${JSON.stringify(event.key)}` : "";
-  console.warn(`redlock-edge: ${what}${key}${why}${more}`);
+  warnOnceAMinute(runtime, kind, `${what}${key}${why}`);
 }
 
 function describe(event: HttpEvent, isWebhook: boolean): string | undefined {

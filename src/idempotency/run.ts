@@ -93,12 +93,8 @@ async function runUnguarded<Value>(
   handler: Handler<Value>,
   { error, elapsed }: { readonly error: QuorumError; readonly elapsed: number },
 ): Promise<Outcome<Value>> {
-  reportUnguarded<IdempotencyEvent & { readonly type: "unguarded"; readonly error: QuorumError }>(onEvent, {
-    type: "unguarded",
-    key,
-    error,
-    elapsed,
-  });
+  const event = { type: "unguarded", key, error, elapsed } as const;
+  reportUnguarded({ onEvent, runtime: settings.runtime }, event);
   const nothing = {
     token: randomToken(settings.runtime),
     fence: undefined,

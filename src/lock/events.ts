@@ -1,5 +1,7 @@
 import type { EndedRequest } from "../endpoints/ask.ts";
 import type { EndpointError, LockHolder, QuorumError } from "../errors/errors.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { warnOnceAMinute } from "../runtime/warn.ts";
 
 interface LockEvent {
   readonly resources: readonly string[];
@@ -76,7 +78,11 @@ export function emit<Event>(hook: EventHook<Event> | undefined, event: Event): v
 }
 
 /** Emits an event that nobody may miss: without a hook, `line` is on the console. */
-export function emitOrWarn<Event>(hook: EventHook<Event> | undefined, event: Event, line: string): void {
-  if (hook) emit(hook, event);
-  else console.warn(`redlock-edge: ${line}`);
+export function emitOrWarn<Event extends { readonly type: string }>(
+  { onEvent, runtime }: { readonly onEvent?: EventHook<Event> | undefined; readonly runtime: Runtime },
+  event: Event,
+  line: string,
+): void {
+  if (onEvent) emit(onEvent, event);
+  else warnOnceAMinute(runtime, event.type, line);
 }

@@ -13,8 +13,8 @@ export function isOutage(error: unknown): error is QuorumError {
 }
 
 export function reportUnguarded<Event extends { readonly type: "unguarded"; readonly error: unknown }>(
-  onEvent: ((event: Event) => void) | undefined,
+  settings: Parameters<typeof emitOrWarn<Event>>[0],
   event: Event,
 ): void {
-  emitOrWarn(onEvent, event, `ran without protection (failOpen): ${(event.error as Error).message}`);
+  emitOrWarn(settings, event, `ran without protection (failOpen): ${(event.error as Error).message}`);
 }

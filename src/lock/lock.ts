@@ -7,6 +7,7 @@ import type { Answer } from "../quorum/tally.ts";
 import { undo } from "../quorum/undo.ts";
 import type { Cell } from "../redis/cell.ts";
 import { keepAlive, maxTimerDelay, sleep, stopwatch } from "../runtime/runtime.ts";
+import { warnOnceAMinute } from "../runtime/warn.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { emit, type HoldEnd } from "./events.ts";
 import { parseHolder } from "./note.ts";
@@ -296,7 +297,7 @@ export class Lock {
     // Without a hook nobody would notice. A run has events of its own.
     const isRun = this.#protocol.action !== undefined;
     if (!isRun && !settings.onEvent && (error?.cause as EndpointError | undefined)?.permanent) {
-      console.warn(`redlock-edge: ${error!.message}`);
+      warnOnceAMinute(settings.runtime, "released", error!.message);
     }
     this.#reportEnd({ type: "released", elapsed: round.elapsed(), freed, error });
     return freed;

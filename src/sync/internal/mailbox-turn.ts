@@ -7,6 +7,7 @@ import { announce } from "../../lock/protocol.ts";
 import { runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { stopwatch } from "../../runtime/runtime.ts";
+import { warnOnceAMinute } from "../../runtime/warn.ts";
 import { type Entry, type View, viewOf } from "./mailbox-place.ts";
 import { mailboxWaiter, type PostProtocol } from "./mailbox-protocol.ts";
 
@@ -236,7 +237,7 @@ export class Turn<Value> {
     const { settings, name } = this.#rules;
     const attempts = failures + 1;
     emitOrWarn(
-      settings.onEvent,
+      settings,
       { type: "messageFailed", resources: [name], id, attempts, error },
       `a message of mailbox ${JSON.stringify(name)} failed (attempt ${attempts}): ${reasonOf(error)}`,
     );
@@ -246,16 +247,16 @@ export class Turn<Value> {
   async #giveUp(entry: Entry, error: unknown): Promise<void> {
     const { id, failures } = entry;
     const { done, failed } = this.#work;
-    const { onFailed, name } = this.#rules;
+    const { onFailed, name, settings } = this.#rules;
     const failure = `the message ${JSON.stringify(id)} has failed ${failures} times`;
     failed.set(id, error ?? new Error(failure));
     try {
       const value: Value = JSON.parse(entry.json);
       if (onFailed) await onFailed({ id, value, attempts: failures, error });
-      else
-        console.warn(
-          `redlock-edge: ${failure}, and mailbox ${JSON.stringify(name)} drops it: to keep it, set onFailed`,
-        );
+      else {
+        const line = `${failure}, and mailbox ${JSON.stringify(name)} drops it: to keep it, set onFailed`;
+        warnOnceAMinute(settings.runtime, "dropped", line);
+      }
       done.add(id);
     } catch {
       // It stays, and the next turn tries that again.
