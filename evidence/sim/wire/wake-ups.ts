@@ -93,12 +93,18 @@ export class WakeUps {
     };
     this.#waiting.set(process, waiting);
     return () => {
-      if (this.#waiting.get(process) !== waiting) return;
-      this.#waiting.delete(process);
-      // The last rollbacks end before the call does.
-      this.#checkAsks(waiting, limits.rounds);
-      this.#checkStorm(waiting);
+      if (this.#waiting.get(process) === waiting) this.served(process);
     };
+  }
+
+  /** A process waits no longer: it has what it has waited for, or its call has ended. */
+  served(process: Process): void {
+    const waiting = this.#waiting.get(process);
+    if (!waiting) return;
+    this.#waiting.delete(process);
+    // The last rollbacks end before the call does.
+    this.#checkAsks(waiting, waiting.rounds);
+    this.#checkStorm(waiting);
   }
 
   /** A process sends a request to acquire. */

@@ -18,6 +18,11 @@ const shortestMemory = 20_000;
 /** How often a client may be told by one server that a result is too large. */
 const mostUploads = 4;
 
+/** Whether a request is to get the turn of a mailbox, or to leave a message there. */
+function isPost({ mail }: Request): boolean {
+  return mail?.op === "post";
+}
+
 /** Observes every request and answer between clients and endpoints. */
 export class Wire extends Rounds {
   readonly #wakeUps: WakeUps;
@@ -63,7 +68,12 @@ export class Wire extends Rounds {
       this.announcements.sent(process, request);
       return request;
     }
-    if (request.mail) this.mailboxes.sent({ process, server }, request.value, request.mail);
+    if (request.mail) {
+      this.mailboxes.sent({ process, server }, request.value, request.mail);
+      if (isPost(request)) this.#wakeUps.asked(process, request.value);
+      // It has the turn.
+      if (request.mail.op === "step") this.#wakeUps.served(process);
+    }
     if (isCount(request) || isMessage(request)) return request;
     const trail = this.trail(process, server, request);
     const restores = request.operation === "claim" && trail.answeredLost && !isCompletion(command);
@@ -292,6 +302,7 @@ export class Wire extends Rounds {
       this.announcements.answered(server, request, granted);
       return;
     }
+    if (isPost(request) && !granted) this.#wakeUps.refused(process, request.value);
     if (isCount(request) || isMessage(request)) return;
     const trail = this.trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
@@ -322,8 +333,9 @@ export class Wire extends Rounds {
   }
 
   /** A client got no usable answer. */
-  failed(process: Process, { operation }: Request): void {
-    if (operation === "claim" || operation === "peek") this.#wakeUps.failed(process);
+  failed(process: Process, request: Request): void {
+    const { operation } = request;
+    if (operation === "claim" || operation === "peek" || isPost(request)) this.#wakeUps.failed(process);
   }
 
   /** What a process's requests to inspect a key met since `time`. */

@@ -25,6 +25,9 @@ const key = keyOf("mailbox", name);
 
 const codes = ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST", "MAILBOX_FULL"] as const;
 
+/** How many rounds and rollbacks may follow once the waiting is over. */
+const rounds = 10;
+
 /** How many messages each process posts after the faults. */
 const probes = 5;
 
@@ -172,9 +175,9 @@ export class MailboxWorkload implements Workload {
     actor: Actor,
     message: { readonly id: string; readonly value: string },
   ): Promise<Outcome<Posted>> {
-    const { process, redlock, draw } = actor;
+    const { process, redlock, draw, scenario } = actor;
     const mailbox = new Mailbox<string>(redlock, name, this.#rules);
-    const options = { ...this.#draw(actor), standBy: draw.chance(0.2) };
+    const options = { ...this.#draw(actor), standBy: draw.chance(scenario.wakeUps ? 0.6 : 0.2) };
     const manner = this.#drawManner(actor);
     this.#letters.posted(message.id, { isProbe: false });
     const outcome = await this.#call(actor, {
@@ -230,11 +233,15 @@ export class MailboxWorkload implements Workload {
   }
 
   async #call<Value>(
-    { process, calls }: Actor,
+    { process, calls, wakeUps }: Actor,
     { what, bound, run, signal, deadline = Infinity, ...limits }: CallPlan<Value>,
   ): Promise<Outcome<Value>> {
     const world = this.#world;
     const { pausedFor, disturbances } = process;
+    const { wait, timeout, ttl, backoff } = limits;
+    const isLimited =
+      wait !== undefined && timeout !== undefined && ttl !== undefined && backoff !== undefined;
+    const hasWaited = isLimited ? wakeUps.begin(process, { timeout, backoff, rounds }) : () => undefined;
     const call: MailboxCall = { invoked: world.now, deadline, disturbances, began: undefined };
     const outcome = await calls.make(process, {
       counted: "mailbox",
@@ -247,11 +254,11 @@ export class MailboxWorkload implements Workload {
       isExpected: (error) =>
         error instanceof Failed || (error instanceof Error && / has failed \d+ times$/.test(error.message)),
     });
-    const { wait, timeout, ttl } = limits;
-    if (wait === undefined || timeout === undefined || ttl === undefined) return outcome;
+    hasWaited();
+    if (!isLimited) return outcome;
     // Until it has the turn or needs none.
     const took = (call.began ?? world.now) - call.invoked - (process.pausedFor - pausedFor);
-    const most = 1.5 * (wait + 10 * Math.min(timeout, ttl)) + 60;
+    const most = 1.5 * (wait + rounds * Math.min(timeout, ttl)) + 60;
     world.check("calls end", took <= most, () => `${process.name}: ${what} went on for ${took.toFixed()} ms`);
     return outcome;
   }
@@ -272,6 +279,7 @@ export class MailboxWorkload implements Workload {
         standing: () => world.servers.map((server) => standsFor(server, token)),
       });
       call.began ??= world.now;
+      actor.wakeUps.served(process);
       world.count("mailbox: turn");
       this.#holds.add(hold);
       try {

@@ -1,6 +1,13 @@
 import type { Draw } from "../draw.ts";
 import { forgeries } from "./forged.ts";
-import { mixed, type Scenario, type Synchronizer, some, synchronizers } from "./scenario.ts";
+import {
+  mixed,
+  type Scenario,
+  type Synchronizer,
+  some,
+  synchronizers,
+  type WakeUpConditions,
+} from "./scenario.ts";
 import { goodNetwork, type StreamConditions } from "./world.ts";
 
 /**
@@ -104,6 +111,15 @@ function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
     ["fair", "read-write"],
   ] as const);
   const ttl = draw.pick([600, 3_000, 10_000, 30_000]);
+  const wakeUps = drawWakeUps(draw);
+  const link = drawLink(scenario, draw, 0.4);
+  const size = { ttl, processes: draw.integer(2, 7), calls: draw.integer(3, 10) };
+  const faultInterval = draw.pick([0.3, 1, 3]) * ttl;
+  return { ...scenario, ...plainly, ...link, ...size, handingOff: false, faultInterval, work, wakeUps };
+}
+
+/** How streams and messages fail, what is forged, and who is woken up. */
+function drawWakeUps(draw: Draw): WakeUpConditions {
   const streams: StreamConditions = {
     cut: some(draw, 0.4, [0.2, 0.6, 1]),
     silent: some(draw, 0.3, [0.1, 0.5]),
@@ -114,11 +130,7 @@ function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
   };
   const every = draw.pick([200, 1_000, 3_000]);
   const forging = draw.chance(0.5) ? { every, payloads: draw.pick(forgeries) } : undefined;
-  const wakeUps = { share: draw.pick([1, 1, 0.7]), streams, isLasting: draw.chance(0.5), forging };
-  const link = drawLink(scenario, draw, 0.4);
-  const size = { ttl, processes: draw.integer(2, 7), calls: draw.integer(3, 10) };
-  const faultInterval = draw.pick([0.3, 1, 3]) * ttl;
-  return { ...scenario, ...plainly, ...link, ...size, handingOff: false, faultInterval, work, wakeUps };
+  return { share: draw.pick([1, 1, 0.7]), streams, isLasting: draw.chance(0.5), forging };
 }
 
 /** The same scenario with single flights, beside runs of the same keys. */
@@ -190,10 +202,15 @@ function withMailbox(scenario: Scenario, draw: Draw): Scenario {
   const size = { processes: draw.integer(2, most / 2), calls: draw.integer(3, most) };
   const about = { ...scenario, ...plainly, ...link, ...size, handingOff: false, work: ["mailbox"] as const };
   // Messages and steps overtake each other all the time, and nothing else happens.
-  if (!draw.chance(0.15)) return about;
-  const endpoints = { endpoints: 3, dialects: Array(3).fill("redis"), exactReplies: Array(3).fill(true) };
-  const badNetwork = { ...goodNetwork, tail: 0.5, tailLength: draw.pick([20, 50, 200]) };
-  return { ...about, ...endpoints, processes: 4, calls: 20, ttl: 600, faults: [], badNetwork };
+  if (draw.chance(0.15)) {
+    const endpoints = { endpoints: 3, dialects: Array(3).fill("redis"), exactReplies: Array(3).fill(true) };
+    const badNetwork = { ...goodNetwork, tail: 0.5, tailLength: draw.pick([20, 50, 200]) };
+    return { ...about, ...endpoints, processes: 4, calls: 20, ttl: 600, faults: [], badNetwork };
+  }
+  // Those that stand by are woken up.
+  if (!draw.chance(0.3)) return about;
+  const ttl = draw.pick([600, 3_000, 10_000]);
+  return { ...about, ttl, faultInterval: draw.pick([0.3, 1, 3]) * ttl, wakeUps: drawWakeUps(draw) };
 }
 
 /** The same scenario, with one or two synchronizers in place of locks. */
