@@ -152,23 +152,40 @@ export class MailboxWorkload implements Workload {
   }
 
   async #probeOnce(actor: Actor, bound: number): Promise<void> {
-    const { process, draw, redlock } = actor;
+    const { process, draw, redlock, scenario } = actor;
     const message = this.#newMessage(process);
     const mailbox = new Mailbox<string>(redlock, name, this.#rules);
     const manner = { ...kind, reads: draw.pick(["each", "batches"] as const), length: draw.pick([0, 10]) };
+    const standBy = scenario.wakeUps !== undefined && draw.chance(0.5);
     this.#letters.posted(message.id, { isProbe: true });
     for (;;) {
       const outcome = await this.#call(actor, {
-        what: `probe: post ${message.id}`,
+        what: `probe: post ${message.id}${standBy ? " and stand by" : ""}`,
         bound,
-        run: (call) =>
-          mailbox.post(message, this.#handler(actor, call, manner), { ...patient, wait: 10 * bound }),
+        run: async (call) => {
+          const handler = this.#handler(actor, call, manner);
+          const posted = await mailbox.post(message, handler, { ...patient, standBy, wait: 10 * bound });
+          if (standBy && call.began === undefined) this.#checkWoken(actor, message.id);
+          return posted;
+        },
       });
       this.#letters.over(this.#shared.wire.mailboxes.lastAttempt(process));
       if ("value" in outcome) return this.#letters.acknowledged(process, message.id, outcome.value.status);
       // It is full.
       await actor.sleep(50);
     }
+  }
+
+  /** A call that stands by, and has handled nothing itself, returns as soon as a message says that others have. */
+  #checkWoken({ process, wakeUps, scenario, wire, world }: Actor, id: string): void {
+    const isGood = scenario.wakeUps?.isLasting === false && !scenario.silentMinority;
+    const areAllHeard = world.processes.every((each) => wakeUps.isListening(each));
+    // What is dropped is not announced.
+    if (!isGood || !areAllHeard || wire.mailboxes.droppedAt(id) < Infinity) return;
+    world.count("mailbox: woken");
+    const late = world.now - wire.mailboxes.doneAt(id);
+    const what = () => `${process.name} has stood by for ${late.toFixed()} ms since ${id} was handled`;
+    world.check("waiters are served", late <= 300, what);
   }
 
   async #post(

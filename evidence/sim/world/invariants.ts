@@ -86,7 +86,8 @@ const needs = {
   "the routine's outcome wins": [],
   /**
    * After the faults, also while a minority is silent, every waiter is served within 15 s after what dead processes
-   * left behind has expired; with wake-ups, 35 s more, and 10 s for each process.
+   * left behind has expired; with wake-ups, 35 s more, and 10 s for each process. While the network is good, a message wakes
+   * who stands by at a mailbox.
    */
   "waiters are served": [],
   /**
