@@ -50,10 +50,8 @@ async function findingOf(redlock: Redlock, target: Target): Promise<Finding> {
 async function usersOf(redlock: Redlock, name: string): Promise<(readonly string[] | undefined)[]> {
   const settings = settingsOf(redlock);
   const round = runRound(settings, async (call) => {
-    const asked = Object.entries(kindsOf).map(async ([kind, [part]]) => {
-      // Messages may wait while nobody has the turn.
-      const parts = kind === "Mailbox" ? [part, "mailbox-order"] : [part];
-      const keys = parts.map((each) => keyOf(settings.prefix, each, name));
+    const asked = Object.entries(kindsOf).map(async ([kind, { shows }]) => {
+      const keys = shows.map((part) => keyOf(settings.prefix, part, name));
       return Number(await call.send(["EXISTS", ...keys])) > 0 ? kind : [];
     });
     return { outcome: "granted", kinds: (await Promise.all(asked)).flat() } as const;
@@ -88,7 +86,8 @@ function asMeant(finding: Finding, { argument, values: { prefix } }: Call): Find
   if (finding.state !== "free") return finding;
   const rest = argument.startsWith(`${prefix}:`) ? argument.slice(prefix.length + 1) : "";
   const [, kind = "", pasted = ""] = /^([a-z-]+):(.+)$/s.exec(rest) ?? [];
-  if (["lock", "fence", ...Object.values(kindsOf).flat()].includes(kind)) {
+  const parts = Object.values(kindsOf).flatMap(({ shows, freed }) => [...shows, ...freed]);
+  if (["lock", "fence", ...parts].includes(kind)) {
     const name = parseKey(argument)?.resource ?? pasted;
     throw new UsageError(
       `${argument} looks like a Redis key; the resource is ${name}: redlock-edge inspect ${name}`,
