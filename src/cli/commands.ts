@@ -54,7 +54,7 @@ export const commands: readonly Command[] = [
     usage: ["<resource>", "--key <key> [--scope <name>]…"],
     text: "Reads one name at every endpoint and changes nothing. You see the holder, the remaining time and the fence, and why the lock is held, free or undecided. With --key you see the record of an idempotent run, its age, and the number of attempts. For the delivery of a webhook, it tries the usual routes, and the variables that look like the sender's secret.",
     examples: ["inspect invoice:42", "inspect --key evt_1 --webhook stripe --handler /webhooks/stripe"],
-    options: ["key", ...keyOptions],
+    options: keyOptions,
     run: inspectOnce,
   },
   {
@@ -64,7 +64,7 @@ export const commands: readonly Command[] = [
     usage: ["<resource>", "--key <key> [--scope <name>]…"],
     text: "Inspects one name until Ctrl-C, and prints a line when the holder, the fence or an endpoint's answer has changed, or when the lock or lease was extended. It sees a change at most one interval late, and misses a change that was undone in between. Each look costs one request per endpoint, and one more if the lock is free.",
     examples: ["watch invoice:42 --interval 500"],
-    options: ["interval", "key", ...keyOptions],
+    options: ["interval", ...keyOptions],
     run: watch,
   },
   {
@@ -84,7 +84,7 @@ export const commands: readonly Command[] = [
     usage: ["--key <key> [--scope <name>]…"],
     text: "Removes the stored result, the count of attempts, and a damaged record: the next call with this key runs your handler, and its effect happens again. A run that is under way is not removed, so wait until its lease has ended. Every endpoint must answer.",
     examples: ["forget --key evt_1 --webhook stripe --handler /webhooks/stripe"],
-    options: ["key", ...keyOptions, "yes"],
+    options: [...keyOptions, "yes"],
     run: forget,
   },
 ];

@@ -1,5 +1,5 @@
 import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
-import { QuorumError, type Vote } from "../index.ts";
+import { type EndpointError, QuorumError } from "../index.ts";
 import type { Inspection, InspectionVote } from "../inspect/index.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import type { MailboxState } from "../sync/index.ts";
@@ -8,18 +8,29 @@ import { counted, duration, layout } from "./text.ts";
 
 // The state of a lock or a key, for people and as JSON. No I/O.
 
+/** What is known of a name: by all endpoints together, or by one of them. Undefined: it is not known. */
+interface Known {
+  readonly holder?: string | undefined;
+  /** ms until the ttl, the lease or the retention ends. */
+  readonly remaining?: number | undefined;
+  readonly fence?: number | undefined;
+  readonly age?: number | undefined;
+  /** How many runs began and did not end, if they are counted. */
+  readonly attempts?: number | undefined;
+  readonly fingerprint?: string | undefined;
+  readonly unstored?: KeyInspection["unstored"];
+}
+
 /** One endpoint's answer. */
-export interface FoundVote extends Partial<Pick<InspectionVote & KeyVote, "holder" | "fence" | "age">> {
+export interface FoundVote extends Known {
   readonly endpoint: string;
   /** `answered`: nothing else is known. */
   readonly state: InspectionVote["outcome"] | KeyVote["state"] | "answered";
-  readonly remaining?: number | undefined;
-  readonly attempts?: number | undefined;
   readonly error?: { readonly kind: string; readonly message: string };
 }
 
-/** The state of a lock or a key, and why it is that. A field is undefined if it is not known. */
-export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes" | "remaining" | "attempts">> {
+/** The state of a lock or a key, and why it is that. */
+export interface Finding extends Known {
   readonly resource?: string;
   readonly key?: string;
   readonly state: "held" | "free" | "in use" | KeyInspection["state"];
@@ -28,15 +39,9 @@ export interface Finding extends Partial<Omit<KeyInspection, "state" | "votes" |
   readonly kinds?: readonly string[];
   /** How many messages wait in the mailbox, the one that is being handled included. */
   readonly waiting?: number;
-  readonly holder?: string | undefined;
   readonly note?: string | undefined;
-  /** ms until the ttl, the lease or the retention ends. */
-  readonly remaining?: number | undefined;
-  readonly fence?: number | undefined;
   /** ms since the fence was drawn, by the clock of its client. */
   readonly fenceAge?: number | undefined;
-  /** How many runs began and did not end, if they are counted. */
-  readonly attempts?: number | undefined;
   /** The options under which the record was found, if they were not given. */
   readonly found?: string | undefined;
   readonly quorum: number;
@@ -54,55 +59,47 @@ const reasons: Readonly<Record<Finding["state"], string>> = {
   none: "no endpoint that answered has a record of this name: the next call with it runs its function",
   undecided: "no record has a quorum: the next call decides",
 };
+const unknown = "too few endpoints answered to know; to see what to fix: redlock-edge doctor";
+
+/** A vote of any kind. The library says `outcome` of locks and `state` of records. */
+interface AnyVote extends Known {
+  readonly endpoint: string;
+  readonly outcome?: string;
+  readonly state?: KeyVote["state"];
+  readonly cause?: EndpointError;
+}
 
 /** @param granted what an answer says that is only known to have been given */
 function answersOf(
-  found: { readonly votes: readonly (InspectionVote | KeyVote | Vote)[] },
+  given: readonly AnyVote[],
   granted: "free" | "answered",
 ): Pick<Finding, "votes" | "quorum"> {
-  const votes = found.votes.map((vote): FoundVote => {
-    const { endpoint, cause } = vote;
-    if (cause) {
-      const { kind, message } = failureOf(cause);
-      return { endpoint, state: "error", error: { kind, message } };
-    }
-    if ("state" in vote) {
-      return { ...vote, remaining: vote.remaining || undefined, attempts: vote.attempts || undefined };
-    }
-    const { outcome, ...rest } = vote;
-    const isKnown = outcome === "held" || outcome === "free";
-    const remaining = ("remaining" in rest && rest.remaining) || undefined;
-    return { ...rest, remaining, state: isKnown ? outcome : granted };
+  const votes = given.map(({ cause, outcome, ...vote }): FoundVote => {
+    const { endpoint, state = outcome === "held" ? outcome : granted } = vote;
+    if (!cause) return { ...vote, state, ...withoutZeros(vote) };
+    const { kind, message } = failureOf(cause);
+    return { endpoint, state: "error", error: { kind, message } };
   });
   return { votes, quorum: quorumOf(votes.length) };
 }
 
-const undecided = {
-  state: "undecided",
-  why: "too few endpoints answered to know; to see what to fix: redlock-edge doctor",
-} as const;
+/** No time and no runs are nothing to speak of. */
+const withoutZeros = ({ remaining, attempts }: Known): Known => ({
+  remaining: remaining || undefined,
+  attempts: attempts || undefined,
+});
 
 /** @param now ms since 1970 */
 export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Finding {
-  const answers = answersOf(found, "free");
-  if (found instanceof QuorumError) return { resource, ...undecided, ...answers };
-  const { held, holder, note, remaining, fence } = found;
-  const isPart = !held && answers.votes.some((vote) => vote.state === "held");
+  const answers = answersOf(found.votes, "free");
+  if (found instanceof QuorumError) return { resource, state: "undecided", why: unknown, ...answers };
+  const { held, holder, note, fence } = found;
   const state = held ? "held" : "free";
+  const isPart = !held && answers.votes.some((vote) => vote.state === "held");
   const why = isPart ? "no holder has a quorum, and each endpoint's part expires by itself" : reasons[state];
   // A counter that is ahead of the clock has counted, and is not a time.
   const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
-  return {
-    resource,
-    state,
-    why,
-    holder,
-    note,
-    remaining: remaining || undefined,
-    fence,
-    fenceAge,
-    ...answers,
-  };
+  return { resource, state, why, holder, note, ...withoutZeros(found), fence, fenceAge, ...answers };
 }
 
 /**
@@ -121,31 +118,25 @@ export function withSynchronizers(
   return { ...finding, state: "in use", why: reasons["in use"], kinds };
 }
 
-const messagesText = (waiting: number) => (waiting === 1 ? "1 message waits" : `${waiting} messages wait`);
-
-/** So many messages of a mailbox wait, and nobody has the turn. */
-export const waitingText = (waiting: number): string =>
-  `${messagesText(waiting)}, and no call has the mailbox's turn: the next post or drain handles all`;
-
 /** A name that a mailbox uses, perhaps beside other synchronizers. */
 export function withMailbox(finding: Finding, { isHeld, holder, waiting }: MailboxState): Finding {
+  const messages = waiting === 1 ? "1 message waits" : `${waiting} messages wait`;
   const why = isHeld
-    ? `a call has the mailbox's turn; ${messagesText(waiting)}, the one that it handles included`
-    : waitingText(waiting);
+    ? `a call has the mailbox's turn; ${messages}, the one that it handles included`
+    : `${messages}, and no call has the mailbox's turn: the next post or drain handles all`;
   return { ...finding, why, holder, waiting };
 }
 
 /** @param elsewhere under which other name its record may be */
 export function keyFinding(key: string, found: KeyInspection | QuorumError, elsewhere: string): Finding {
-  const answers = answersOf(found, "answered");
-  if (found instanceof QuorumError) return { key, ...undecided, ...answers };
-  const { state, unstored, attempts, remaining } = found;
+  const answers = answersOf(found.votes, "answered");
+  if (found instanceof QuorumError) return { key, state: "undecided", why: unknown, ...answers };
+  const { state, unstored, attempts } = found;
   const more = attempts > 0 ? ", unless the key is dead" : `. ${elsewhere}`;
   const why = unstored
     ? `a run is complete, but its result is not stored (${unstored}): duplicates get ResultUnavailableError, and flights compute`
     : reasons[state] + (state === "none" ? more : "");
-  const known = { remaining: remaining || undefined, attempts: attempts || undefined };
-  return { key, ...found, ...known, why, ...answers };
+  return { key, ...found, ...withoutZeros(found), why, ...answers };
 }
 
 /** `invoice:42 is held`. */
@@ -156,13 +147,11 @@ export function headlineOf({ resource, key, state, kinds = [] }: Finding): strin
 
 /** How many endpoints say so: `3 of 3 endpoints (2 needed)`. */
 function agreement({ state, holder, votes, quorum }: Finding): string {
+  const isCommon = state !== "undecided" && state !== "in use";
   const agreed = votes.filter((vote) =>
-    state === "undecided" || state === "in use"
-      ? vote.state !== "error"
-      : vote.state === state && vote.holder === holder,
+    isCommon ? vote.state === state && vote.holder === holder : vote.state !== "error",
   ).length;
-  const verb = state === "undecided" || state === "in use" ? " answered" : "";
-  return `${agreed} of ${counted(votes.length, "endpoint")}${verb} (${quorum} needed)`;
+  return `${agreed} of ${counted(votes.length, "endpoint")}${isCommon ? "" : " answered"} (${quorum} needed)`;
 }
 
 /** A note in quotes, because it may be any text. */
@@ -175,33 +164,41 @@ const endings: Readonly<Record<string, string>> = {
   complete: "then the record expires",
 };
 
-/** Redis knows how many runs began, but not the program's `maxAttempts`. A run that fails clears the count. */
-function attemptsText({ state, attempts }: Finding): string | undefined {
-  if (!attempts) return undefined;
-  const began = `${counted(attempts, "run")} began`;
-  if (state === "complete") return `${began}, the last of them completed`;
+/** What `attempts` say. Redis does not know the program's `maxAttempts`. A run that fails clears the count. */
+function attemptsText({ state, attempts }: Finding): string {
+  if (state === "complete") return ", the last of them completed";
   const last = state === "pending" ? "if this one does not end either, " : "";
-  return `${began} and neither completed nor failed: ${last}the key is given up (DeadKeyError) if maxAttempts is ${attempts} or less, until you forget it`;
+  return ` and neither completed nor failed: ${last}the key is given up (DeadKeyError) if maxAttempts is ${attempts} or less, until you forget it`;
+}
+
+/** What is known of a finding: a label, the fact, and more about it for those who have the room. */
+export function factsOf(finding: Finding): (readonly [label: string, fact: string, more: string])[] {
+  const { state, holder, note, age, remaining, fence, fenceAge, attempts, fingerprint } = finding;
+  const isHeld = state === "held";
+  const facts = [
+    ["holder", holder, isHeld ? " (SHA-256 of its lock.token, first 12 digits)" : ""],
+    ["note", note && quoted(note), ""],
+    ["age", age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`, ""],
+    ["remaining", remaining && duration(remaining), `, ${endings[state]}`],
+    [
+      "fence",
+      fence && `${isHeld ? "" : "the last was "}${fence}`,
+      fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`,
+    ],
+    ["attempts", attempts && `${counted(attempts, "run")} began`, attemptsText(finding)],
+    ["fingerprint", fingerprint, ""],
+  ] as const;
+  return facts.flatMap(([label, fact, more]) => (fact ? [[label, fact, more] as const] : []));
 }
 
 /** A finding as lines for people. */
 export function findingLines(finding: Finding, width: number): string[] {
-  const { why, found, votes, holder, note, state, age, remaining, fence, fenceAge, fingerprint } = finding;
-  const drawn = fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`;
-  const details = {
-    why,
-    found,
-    quorum: agreement(finding),
-    holder: holder && (state === "held" ? `${holder} (SHA-256 of its lock.token, first 12 digits)` : holder),
-    note: note && quoted(note),
-    age: age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`,
-    remaining: remaining && `${duration(remaining)}, ${endings[state]}`,
-    fence: fence !== undefined && `${state === "held" ? "" : "the last was "}${fence}${drawn}`,
-    attempts: attemptsText(finding),
-    fingerprint,
-  };
+  const { why, found, votes } = finding;
   const rows = [
-    ...Object.entries(details).flatMap(([label, text]) => (text ? [[`  ${label}`, text]] : [])),
+    ["  why", why],
+    ...(found ? [["  found", found]] : []),
+    ["  quorum", agreement(finding)],
+    ...factsOf(finding).map(([label, fact, more]) => [`  ${label}`, fact + more]),
     ...votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
   ];
   return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];
@@ -213,8 +210,8 @@ export function stateText(state: FoundVote["state"], all: Finding): string {
 }
 
 /** What an endpoint has, without what all have. */
-function voteCells({ endpoint, state, remaining, error, ...vote }: FoundVote, all: Finding): string[] {
-  const { age, holder, fence, attempts } = vote;
+function voteCells({ endpoint, state, error, ...vote }: FoundVote, all: Finding): string[] {
+  const { age, remaining, holder, fence, attempts } = vote;
   const cells = [
     age !== undefined && age !== all.age && `${duration(age)} old`,
     remaining && `${duration(remaining)} left`,

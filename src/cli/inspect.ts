@@ -7,15 +7,8 @@ import { runRound } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import { Mailbox } from "../sync/index.ts";
-import { type Call, clientOf } from "./access.ts";
-import {
-  type Environment,
-  type ExitCode,
-  exitCode,
-  type Outcome,
-  UsageError,
-  untilStopped,
-} from "./environment.ts";
+import { type Call, clientOf, quorumError } from "./access.ts";
+import { type Environment, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
 import {
   type Finding,
   findingLines,
@@ -60,18 +53,15 @@ async function usersOf(redlock: Redlock, name: string): Promise<(readonly string
   return round.calls.map(({ answer }) => (answer?.outcome === "granted" ? answer.kinds : undefined));
 }
 
-function quorumError(error: unknown): QuorumError {
-  if (error instanceof QuorumError) return error;
-  throw error;
-}
-
 /** `redlock-edge inspect`: one look at a lock or a key. */
 export async function inspectOnce(call: Call): Promise<Outcome> {
-  const redlock = clientOf(call.access, call.values);
+  const redlock = clientOf(call);
   const target = await untilStopped(call.environment, targetOf(call, redlock));
   const finding = asMeant(await look(redlock, target, call.environment), call);
+  const isNothing = finding.state === "free" || finding.state === "none";
+  const known = isNothing ? exitCode.nothing : exitCode.done;
   return {
-    code: codes[finding.state] ?? exitCode.done,
+    code: finding.state === "undecided" ? exitCode.failed : known,
     fields: finding,
     lines: (width) => findingLines(finding, width),
   };
@@ -84,11 +74,9 @@ export async function inspectOnce(call: Call): Promise<Outcome> {
  */
 function asMeant(finding: Finding, { argument, values: { prefix } }: Call): Finding {
   if (finding.state !== "free") return finding;
-  const rest = argument.startsWith(`${prefix}:`) ? argument.slice(prefix.length + 1) : "";
-  const [, kind = "", pasted = ""] = /^([a-z-]+):(.+)$/s.exec(rest) ?? [];
-  const parts = Object.values(kindsOf).flatMap(({ shows, freed }) => [...shows, ...freed]);
-  if (["lock", "fence", ...parts].includes(kind)) {
-    const name = parseKey(argument)?.resource ?? pasted;
+  const pasted = parseKey(argument);
+  if (pasted?.prefix === prefix) {
+    const { resource: name } = pasted;
     throw new UsageError(
       `${argument} looks like a Redis key; the resource is ${name}: redlock-edge inspect ${name}`,
     );
@@ -97,9 +85,3 @@ function asMeant(finding: Finding, { argument, values: { prefix } }: Call): Find
   const why = `${finding.why}. Names have no wildcards; to see all that is held: redlock-edge list`;
   return { ...finding, why };
 }
-
-const codes: Readonly<Partial<Record<Finding["state"], ExitCode>>> = {
-  undecided: exitCode.failed,
-  free: exitCode.nothing,
-  none: exitCode.nothing,
-};

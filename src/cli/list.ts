@@ -12,7 +12,7 @@ import { quoted } from "./finding.ts";
 import type { Values } from "./options.ts";
 import { counted, duration, layout } from "./text.ts";
 
-// A lock that is held now. Nothing in Redis lists the holders, so only a walk over all keys finds them.
+// The locks that are held now. Nothing in Redis lists the holders, so only a walk over all keys finds them.
 
 /** Something that is held at one endpoint. */
 interface Held {
@@ -27,14 +27,6 @@ interface Held {
   readonly age?: number;
   /** ms until it is free by itself. */
   readonly remaining: number;
-}
-
-/** The keys of one endpoint. */
-interface Found {
-  readonly held: readonly Held[];
-  readonly commands: number;
-  /** Whether the limit ended the walk. */
-  readonly isPart: boolean;
 }
 
 /** Something that is held, and at how many endpoints. At fewer than a quorum it keeps nobody out. */
@@ -61,8 +53,9 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 /** `redlock-edge list`: the locks that are held now. */
-export async function list({ access, values, environment }: Call): Promise<Outcome> {
-  const { endpoints } = settingsOf(clientOf(access, values));
+export async function list(call: Call): Promise<Outcome> {
+  const { access, values, environment } = call;
+  const { endpoints } = settingsOf(clientOf(call));
   const walks = Promise.allSettled(access.places.map((place) => walk(place, values)));
   const ends = await untilStopped(environment, walks);
   const answers = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
@@ -70,15 +63,20 @@ export async function list({ access, values, environment }: Call): Promise<Outco
     end.status === "rejected" ? [{ endpoint: endpoints[index]!.name, ...failureOf(end.reason) }] : [],
   );
   const quorum = quorumOf(ends.length);
-  const held = merged(answers, quorum);
-  const commands = Math.max(0, ...answers.map((each) => each.commands));
-  const complete = answers.length >= quorum && !answers.some(({ isPart }) => isPart);
-  const fields = { held, quorum, endpoints: ends.length, failures, commands, complete };
-  const found = held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;
+  const isKnown = answers.length >= quorum;
+  const found = {
+    held: merged(answers, quorum),
+    quorum,
+    endpoints: ends.length,
+    failures,
+    commands: Math.max(0, ...answers.map(({ commands }) => commands)),
+    complete: isKnown && !answers.some(({ isPart }) => isPart),
+  };
+  const some = found.held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;
   return {
-    code: answers.length >= quorum ? found : exitCode.failed,
-    fields,
-    lines: (width) => listLines(fields, values, width),
+    code: isKnown ? some : exitCode.failed,
+    fields: found,
+    lines: (width) => listLines(found, values, width),
   };
 }
 
@@ -95,22 +93,24 @@ interface Listing {
 function listLines(found: Listing, { prefix, limit }: Values, width: number): string[] {
   const { held, quorum, endpoints, failures, commands, complete } = found;
   const answered = endpoints - failures.length;
+  const isKnown = answered >= quorum;
   const count = held.filter(({ hasQuorum }) => hasQuorum).length;
-  const sum = count === 0 ? "nothing is held" : counted(count, "holder");
+  const sum = isKnown
+    ? count === 0
+      ? "nothing is held"
+      : counted(count, "holder")
+    : "not known what is held";
+  const part = `there may be more: the walk ended after --limit ${limit} keys of a database`;
+  const cost = `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`;
   const texts = [
-    `${answered < quorum ? "not known what is held" : sum} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
+    `${sum} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
     ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
-    ...(complete || answered < quorum
-      ? []
-      : [`there may be more: the walk ended after --limit ${limit} keys of a database`]),
-    answered < quorum
-      ? "to see what to fix: redlock-edge doctor"
-      : `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`,
+    ...(isKnown && !complete ? [part] : []),
+    isKnown ? cost : "to see what to fix: redlock-edge doctor",
   ];
-  const rows = held.map((row) => cellsOf(row, found));
   const head = ["kind", "name", "holder", "time left", "endpoints", ""];
-  const table = rows.length > 0 ? [...layout([head, ...rows], width), ""] : [];
-  return [...table, ...texts.flatMap((text) => layout([[text]], width))];
+  const table = held.length > 0 ? [head, ...held.map((row) => cellsOf(row, found)), [""]] : [];
+  return [...layout(table, width), ...texts.flatMap((text) => layout([[text]], width))];
 }
 
 function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
@@ -118,9 +118,9 @@ function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
   const isOpen = row.endpoints + failures.length >= quorum;
   const isHashed = kind === "run" || kind === "flight";
   const facts = [
-    hasQuorum ? "" : isOpen ? "too few answered" : "too few to hold it",
-    age === undefined ? "" : `began ${duration(age)} ago`,
-    note === undefined ? "" : quoted(note),
+    !hasQuorum && (isOpen ? "too few answered" : "too few to hold it"),
+    age !== undefined && `began ${duration(age)} ago`,
+    note !== undefined && quoted(note),
   ];
   const place = `${row.endpoints} of ${endpoints}`;
   const shown = isHashed ? `${name.slice(0, 12)}…` : name;
@@ -128,7 +128,7 @@ function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
 }
 
 /** By holder: the keys of all endpoints together. */
-function merged(answers: readonly Found[], quorum: number): Row[] {
+function merged(answers: readonly { readonly held: readonly Held[] }[], quorum: number): Row[] {
   const all = new Map<string, Held[]>();
   for (const each of answers.flatMap(({ held }) => held)) {
     const id = JSON.stringify([each.kind, each.name, each.holder]);
@@ -143,36 +143,38 @@ function merged(answers: readonly Found[], quorum: number): Row[] {
   return rows.sort((a, b) => `${a.kind} ${a.name}`.localeCompare(`${b.kind} ${b.name}`));
 }
 
-/** Walks over the keys of one endpoint, at every server that has some. */
-async function walk(place: Place, { prefix, limit, timeout }: Values): Promise<Found> {
-  // A prefix may have characters that mean something in a pattern. `?` stands for each.
-  const pattern = `${prefix.replaceAll(/[[\]*\\^]/g, "?")}:*`;
-  const held: Held[] = [];
+/** Walks over the keys of one endpoint, at every server that has some. `isPart`: the limit has ended it. */
+async function walk(place: Place, { prefix, limit, timeout }: Values) {
+  const found = { held: [] as Held[], commands: 0, isPart: false };
   const seen = new Set<string>();
-  let [commands, walked, isPart] = [0, 0, false];
+  let walked = 0;
   for (const node of await place.nodes()) {
-    const ask = (command: Command) => {
-      commands += 1;
+    const ask: Ask = (command) => {
+      found.commands += 1;
       return node.send(command, AbortSignal.timeout(timeout));
     };
-    for (let cursor: string | undefined = "0"; cursor !== undefined; ) {
-      const { next, keys } = await scan(node, ask, [cursor, "MATCH", pattern, "COUNT", step]);
-      const fresh = keys.filter((key) => !seen.has(key));
+    let next = "0";
+    do {
+      const scanned = await scan(node, ask, [next, "MATCH", `${patternOf(prefix)}:*`, "COUNT", step]);
+      const fresh = scanned.keys.filter((key) => !seen.has(key));
       for (const key of fresh) seen.add(key);
       const mine = fresh
         .flatMap((key) => parseKey(key) ?? [])
         .filter((key) => key.prefix === prefix && kinds[key.kind]);
       for (let first = 0; first < mine.length; first += share) {
         const read = mine.slice(first, first + share).map((key) => holdersOf(key, ask));
-        held.push(...(await Promise.all(read)).flat());
+        found.held.push(...(await Promise.all(read)).flat());
       }
       walked += step;
-      isPart ||= next !== "0" && walked >= limit;
-      cursor = next === "0" || walked >= limit ? undefined : next;
-    }
+      next = scanned.next;
+    } while (next !== "0" && walked < limit);
+    found.isPart ||= next !== "0";
   }
-  return { held, commands, isPart };
+  return found;
 }
+
+/** A prefix may have characters that mean something in a pattern. `?` stands for each. */
+const patternOf = (prefix: string) => prefix.replaceAll(/[[\]*\\^]/g, "?");
 
 type Ask = (command: Command) => Promise<unknown>;
 
@@ -198,7 +200,7 @@ async function holdersOf({ key, kind, resource }: StoredKey, ask: Ask): Promise<
   const text = String(value);
   if (kind !== "idem" && kind !== "flight") {
     const { nonce, note } = parseHolder(holderIn({ kind }, text));
-    return [{ ...found, holder: await digestOf(nonce), ...(note !== undefined && { note }) }];
+    return [{ ...found, holder: await digestOf(nonce), note }];
   }
   const record = parseRecord(text);
   if (record?.state !== "pending") return [];
@@ -207,12 +209,10 @@ async function holdersOf({ key, kind, resource }: StoredKey, ask: Ask): Promise<
 
 /** The members of a set, each with a deadline of its own. The set expires with the last of them. */
 async function membersOf(items: readonly unknown[], found: Omit<Held, "holder">): Promise<Held[]> {
-  const members = items.flatMap((item, index) =>
-    index % 2 === 0 ? [{ member: String(item), deadline: Number(items[index + 1]) }] : [],
-  );
-  const last = Math.max(...members.map(({ deadline }) => deadline));
-  const held = members.map(async ({ member, deadline }): Promise<Held> => {
-    const remaining = found.remaining - (last - deadline);
+  const members = items.filter((_, index) => index % 2 === 0).map(String);
+  const deadlines = items.filter((_, index) => index % 2 === 1).map(Number);
+  const held = members.map(async (member, index): Promise<Held> => {
+    const remaining = found.remaining - (Math.max(...deadlines) - deadlines[index]!);
     const kind = found.kind === "reader" && member.slice(tokenLength) !== "r" ? "writer" : found.kind;
     return { ...found, kind, remaining, holder: await digestOf(member.slice(0, tokenLength)) };
   });

@@ -5,7 +5,7 @@ import { kindsOf } from "../sync/force-release.ts";
 import type { SynchronizerKind } from "../sync/index.ts";
 import { UsageError } from "./environment.ts";
 
-// The options of all commands, one row each. Parsing, help and "did you mean" come from this table.
+// The options of all commands, one row each. Parsing, help and "did you mean" come from these tables.
 
 /** One option. */
 export interface Option<Value> {
@@ -17,10 +17,19 @@ export interface Option<Value> {
   readonly default: Value;
   /** Its value. Throws the error of a wrong argument. */
   readonly check?: (name: string, text: string) => Value;
+  /** What other programs call it. */
+  readonly foreign?: string;
 }
 
-const flag = (doc: string): Option<boolean> => ({ doc, default: false });
-const text = (takes: string, doc: string): Option<string | undefined> => ({ takes, doc, default: undefined });
+type Text = Option<string | undefined>;
+
+const flag = (doc: string, foreign = ""): Option<boolean> => ({ doc, default: false, foreign });
+const text = (takes: string, doc: string, foreign = ""): Text => ({
+  takes,
+  doc,
+  default: undefined,
+  foreign,
+});
 const integer = (doc: string, usual: number, [min, max]: readonly [number, number], takes = "<ms>") => ({
   takes,
   doc,
@@ -34,48 +43,22 @@ const integer = (doc: string, usual: number, [min, max]: readonly [number, numbe
 /** The kinds of synchronizers, as they are imported. */
 const kinds = Object.keys(kindsOf);
 
-/** The values of all options, even of those that were not given. */
-export interface Values {
-  readonly key: string | undefined;
-  readonly scope: readonly string[];
-  readonly "scope-list": boolean;
-  readonly http: boolean;
-  readonly flight: boolean;
-  readonly webhook: string | undefined;
-  readonly handler: string | undefined;
-  readonly "secret-env": string | undefined;
-  readonly kind: SynchronizerKind | undefined;
-  readonly interval: number;
-  readonly limit: number;
-  readonly yes: boolean;
-  readonly conformance: boolean;
-  readonly "read-env": string | undefined;
-  readonly prefix: string;
-  readonly dialect: Dialect | undefined;
-  readonly "base-path": string | undefined;
-  readonly "allow-insecure": boolean;
-  readonly timeout: number;
-  readonly json: boolean;
-  readonly help: boolean;
-}
-
-export type OptionName = keyof Values;
-
-/** All options, in the order of the help. */
-export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = {
-  key: text("<key>", "the idempotency key"),
+/** Options that say which key is meant. */
+const keyed = {
+  key: text("<key>", "the idempotency key", "id idempotency-key k"),
   scope: {
     takes: "<name>",
     isList: true,
     doc: "the scope of the key; repeat it if the scope is a list",
     default: [],
-  },
+  } as Option<readonly string[]>,
   "scope-list": flag("the scope is a list, even though it has only one name"),
   http: flag("the key of a request, by withIdempotency() or idempotent(), not of run()"),
   flight: flag("the key of a singleFlight()"),
   webhook: text(
     "<sender>",
     "the id of a webhook's delivery, e.g. from stripe; --scope takes what follows in its scope",
+    "provider",
   ),
   handler: text(
     "<name>",
@@ -84,35 +67,33 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
   "secret-env": text(
     "<name>",
     "the variable with the webhook's secret. A tag of the secret is part of the scope, unless you gave the provider a `name`",
+    "secret",
   ),
-  kind: {
-    takes: "<kind>",
-    doc: `a synchronizer instead of a lock: ${kinds.join(", ")}`,
-    default: undefined,
-    check: checkKind,
-  },
-  interval: integer("the pause between two looks, at least 100", 1_000, [100, 86_400_000]),
-  limit: integer("how many keys of each database to walk over", 100_000, [1, 1e9], "<keys>"),
-  yes: flag("do not ask"),
-  conformance: flag(
-    "also ask each server for everything that the library needs, and look at what it has stored. About 70 requests per endpoint, with values of up to 1 MB",
+};
+
+/** Options of all commands: which endpoints are meant, and how to ask them. */
+const common = {
+  "read-env": text(
+    "<file>",
+    "read the variables from this file, e.g. .dev.vars",
+    "dotenv env env-file envfile file",
   ),
-  "read-env": text("<file>", "read the variables from this file, e.g. .dev.vars"),
   prefix: {
     takes: "<prefix>",
     doc: "the `prefix` of your program's client",
     default: "redlock",
-    check(name, given) {
+    check(name: string, given: string) {
       if (!/^[^{}]+$/.test(given)) throw new UsageError(`${name} has at least one character, and no braces`);
       return given;
     },
-  },
+    foreign: "key-prefix n p",
+  } as Option<string>,
   dialect: {
     takes: "<name>",
     doc: "upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)",
     default: undefined,
     check: (name, given) => checkDialect(name, given as Dialect),
-  },
+  } as Option<Dialect | undefined>,
   "base-path": text("<path>", "the `basePath` of your program's endpoints"),
   "allow-insecure": flag("the `allowInsecure` of your program's endpoints: send tokens over http://"),
   timeout: integer("how long to wait for an endpoint", 5_000, [100, 60_000]),
@@ -120,28 +101,32 @@ export const options: { readonly [Name in OptionName]: Option<Values[Name]> } = 
   help: flag("print this text"),
 };
 
-/** Options that say which key is meant. */
-export const keyOptions = [
-  "scope",
-  "scope-list",
-  "http",
-  "flight",
-  "webhook",
-  "handler",
-  "secret-env",
-] as const;
+/** All options. */
+export const options = {
+  ...keyed,
+  kind: {
+    takes: "<kind>",
+    doc: `a synchronizer instead of a lock: ${kinds.join(", ")}`,
+    default: undefined,
+    check: checkKind,
+    foreign: "type",
+  } as Option<SynchronizerKind | undefined>,
+  interval: integer("the pause between two looks, at least 100", 1_000, [100, 86_400_000]),
+  limit: integer("how many keys of each database to walk over", 100_000, [1, 1e9], "<keys>"),
+  yes: flag("do not ask", "f force y"),
+  conformance: flag(
+    "also ask each server for everything that the library needs, and look at what it has stored. About 65 requests per endpoint, with values of up to 1 MB",
+  ),
+  ...common,
+};
 
-/** Options of all commands: which endpoints are meant, and how to ask them. */
-export const commonOptions = [
-  "read-env",
-  "prefix",
-  "dialect",
-  "base-path",
-  "allow-insecure",
-  "timeout",
-  "json",
-  "help",
-] as const;
+export type OptionName = keyof typeof options;
+
+/** The values of all options, even of those that were not given. */
+export type Values = { readonly [Name in OptionName]: (typeof options)[Name]["default"] };
+
+export const keyOptions = Object.keys(keyed) as (keyof typeof keyed)[];
+export const commonOptions = Object.keys(common) as (keyof typeof common)[];
 
 /** The kind that a word names, in any case, and with or without dashes: `semaphore`, `read-write-lock`. */
 function checkKind(name: string, given: string): SynchronizerKind {
@@ -151,20 +136,9 @@ function checkKind(name: string, given: string): SynchronizerKind {
   throw new UsageError(`${name} is one of ${kinds.join(", ")}, not '${given}'${didYouMean(given, kinds)}`);
 }
 
-/** What other programs call the options, by their names here. */
-const foreign: Readonly<Partial<Record<OptionName, string>>> = {
-  "read-env": "dotenv env env-file envfile file",
-  yes: "f force y",
-  key: "id idempotency-key k",
-  webhook: "provider",
-  "secret-env": "secret",
-  kind: "type",
-  prefix: "key-prefix n p",
-};
-
 /** The option that was probably meant, or undefined if none is near. */
 export function optionNear(given: string, names: readonly OptionName[]): OptionName | undefined {
-  const translated = names.find((name) => foreign[name]?.split(" ").includes(given));
+  const translated = names.find((name) => (options[name] as Text).foreign?.split(" ").includes(given));
   return translated ?? ((nameHere(given, names) ?? nearest(given, names)) as OptionName | undefined);
 }
 

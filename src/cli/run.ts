@@ -10,7 +10,15 @@ import {
   UsageError,
   untilStopped,
 } from "./environment.ts";
-import { commonOptions, didYouMean, type OptionName, optionNear, options, type Values } from "./options.ts";
+import {
+  commonOptions,
+  didYouMean,
+  type Option,
+  type OptionName,
+  optionNear,
+  options,
+  type Values,
+} from "./options.ts";
 import { jsonLine, layout } from "./text.ts";
 
 /** The `redlock-edge` command. Resolves with the exit code. */
@@ -53,7 +61,7 @@ export async function runCommand(args: readonly string[], environment: Environme
     }
     return misused ? exitCode.usage : exitCode.failed;
   } finally {
-    access?.close();
+    for (const { close } of access?.places ?? []) close();
   }
 }
 
@@ -65,36 +73,33 @@ function unknownCommand(given: string | undefined): string {
   return `unknown command '${given}'${didYouMean(meant ?? given, names) || `; ${known}`}`;
 }
 
-/** The argument of a command line, and the values of all options. */
+/**
+ * The argument of a command line, and the values of all options.
+ *
+ * @throws UsageError with the mistake and a proposal
+ */
 function parseLine(command: Command, args: readonly string[]): { argument: string; values: Values } {
-  const { values: given, positionals } = parsed(args, optionsOf(command));
-  const values = Object.fromEntries(
-    Object.entries(options).map(([name, { default: usual, check }]) => {
-      const value = given[name];
-      return [name, typeof value === "string" && check ? check(`--${name}`, value) : (value ?? usual)];
-    }),
-  ) as unknown as Values;
-  return { values, argument: values.help ? "" : argumentOf(command, values, positionals) };
-}
-
-type Given = Readonly<Record<string, unknown>>;
-
-/** @throws UsageError with the mistake and a proposal */
-function parsed(
-  args: readonly string[],
-  names: readonly OptionName[],
-): { values: Given; positionals: string[] } {
+  const names = optionsOf(command);
   const known = names.map((name) => {
-    const { takes, isList: multiple = false } = options[name];
+    const { takes, isList: multiple = false } = option(name);
     const short = name === "help" ? { short: "h" } : {};
     return [name, { type: takes ? "string" : "boolean", multiple, ...short }] as const;
   });
   try {
-    return parseArgs({ args: [...args], options: Object.fromEntries(known), allowPositionals: true });
+    const all = { args: [...args], options: Object.fromEntries(known), allowPositionals: true };
+    const { values: given, positionals } = parseArgs(all);
+    const values = Object.keys(options).map((name) => {
+      const { default: usual, check } = option(name as OptionName);
+      const value = given[name];
+      return [name, typeof value === "string" && check ? check(`--${name}`, value) : (value ?? usual)];
+    });
+    return argumentOf(command, Object.fromEntries(values), positionals);
   } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    if (!code.startsWith("ERR_PARSE_ARGS")) throw error;
     // Node adds a long explanation. Its first sentence is enough.
-    const message = (error as Error).message.split(/\.\s|\n/)[0]!.replace(/\.$/, "");
-    throw new UsageError(message + remedyFor(message, names));
+    const first = message.split(/\.\s|\n/)[0]!.replace(/\.$/, "");
+    throw new UsageError(first + remedyFor(first, names));
   }
 }
 
@@ -114,17 +119,22 @@ function remedyFor(message: string, names: readonly OptionName[]): string {
   return `; there are ${names.map((name) => `--${name}`).join(", ")}`;
 }
 
-function argumentOf({ name, usage }: Command, { key }: Values, positionals: readonly string[]): string {
-  const [only = "", extra] = usage[0]!.startsWith("<") ? positionals : ["", ...positionals];
+function argumentOf({ name, usage }: Command, values: Values, words: readonly string[]) {
+  const { key, help } = values;
+  if (help) return { argument: "", values };
+  const [argument = "", extra] = usage[0]!.startsWith("<") ? words : ["", ...words];
   if (key === "") throw new UsageError("the key is missing");
-  if (usage[0] !== "" && key === undefined && only === "")
+  if (usage[0] !== "" && key === undefined && argument === "")
     throw new UsageError(`${name} needs ${usage.join(", or ")}`);
   if (extra !== undefined && name === "list")
     throw new UsageError(`list shows all names; to see one: redlock-edge inspect ${extra}`);
   if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
-  if (key !== undefined && only !== "") throw new UsageError("either a resource or --key, not both");
-  return only;
+  if (key !== undefined && argument !== "") throw new UsageError("either a resource or --key, not both");
+  return { argument, values };
 }
+
+/** A row of the table, whatever its value is. */
+const option = (name: OptionName): Option<unknown> => options[name];
 
 /** The options that a command takes. */
 const optionsOf = (command: Command): OptionName[] => [...command.options, ...commonOptions];
@@ -170,7 +180,7 @@ function helpOf(command: Command, width: number): string[] {
 }
 
 function optionCells(name: OptionName): string[] {
-  const { takes, doc, default: usual } = options[name];
+  const { takes, doc, default: usual } = option(name);
   const isShown = typeof usual === "number" || typeof usual === "string";
   return [`--${name}${takes ? ` ${takes}` : ""}`, isShown ? `${doc} (${usual})` : doc];
 }

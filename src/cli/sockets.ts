@@ -1,25 +1,21 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { type Dialect, type Endpoint, EndpointError } from "../index.ts";
-import {
-  type IoredisClient,
-  ioredisEndpoint,
-  type NodeRedisClient,
-  nodeRedisEndpoint,
-} from "../sockets/index.ts";
+import { ioredisEndpoint, nodeRedisEndpoint } from "../sockets/index.ts";
 import { UsageError } from "./environment.ts";
 
 // Endpoints of the Redis protocol, by the package that the user's project has. This package has no Redis client of its own.
 
-/** An endpoint over a socket. */
+/** An endpoint that is open, or says why it cannot be. */
 export interface Socket {
-  readonly endpoint: Endpoint;
-  /** Every primary: one, except for a Cluster. Each has keys of its own. */
+  /** @throws Error if the URL or the token cannot be used */
+  open(): Endpoint;
+  /** Every server that has keys of its own: one, except for a Cluster. */
   nodes(): Promise<readonly Endpoint[]>;
   close(): void;
 }
 
-/** An open client. */
+/** What to open. */
 interface Target {
   readonly url: string;
   readonly isCluster: boolean;
@@ -29,51 +25,29 @@ interface Target {
 /** Opens an endpoint with the client of a package. The client connects by itself. If it cannot connect, the commands fail. */
 type Driver = (target: Target) => Socket;
 
-/** The part of all clients that is used here. */
-interface Client {
-  on(event: "error", listener: () => void): unknown;
-}
-
-interface IoredisModule {
-  readonly Redis: new (url: string, options: object) => IoredisClient & Client & { disconnect(): void };
-  readonly Cluster: new (
-    nodes: readonly string[],
-    options: object,
-  ) => IoredisClient & Client & { disconnect(): void; nodes(role: "master"): IoredisClient[] };
-}
-
-type NodeRedis = NodeRedisClient & Client & { connect(): Promise<unknown>; destroy(): void };
-
-interface NodeRedisModule {
-  createClient(options: object): NodeRedis;
-  createCluster(options: object): NodeRedis & {
-    readonly masters: readonly object[];
-    nodeClient(node: object): Promise<NodeRedisClient> | NodeRedisClient;
-  };
-}
-
 const ignore = () => undefined;
 
-function openIoredis({ Redis, Cluster }: IoredisModule, { url, isCluster, dialect }: Target): Socket {
+function openIoredis({ Redis, Cluster }: typeof import("ioredis"), target: Target): Socket {
+  const { url, isCluster, dialect } = target;
   const { hasTls, ...credentials } = credentialsOf(url);
-  // A node of a managed Cluster has a certificate for its name, so names are not resolved before.
-  const dnsLookup = (address: string, found: (error: null, address: string) => void) => found(null, address);
   const redisOptions = { ...credentials, ...(hasTls && { tls: {} }) };
-  const cluster = isCluster && new Cluster([url], { redisOptions, ...(hasTls && { dnsLookup }) });
+  // A node of a managed Cluster has a certificate for its name, so names are not resolved before.
+  const names = {
+    dnsLookup: (address: string, found: (error: null, name: string) => void) => found(null, address),
+  };
+  const cluster = isCluster && new Cluster([url], { redisOptions, ...(hasTls && names) });
   const client = cluster || new Redis(url, { maxRetriesPerRequest: 0 });
   client.on("error", ignore);
   const endpoint = ioredisEndpoint(client, { dialect });
   const nodes = async () =>
     cluster ? cluster.nodes("master").map((node) => ioredisEndpoint(node, { dialect })) : [endpoint];
-  return { endpoint, nodes, close: () => client.disconnect() };
+  return { open: () => endpoint, nodes, close: () => client.disconnect() };
 }
 
-function openNodeRedis(
-  { createClient, createCluster }: NodeRedisModule,
-  { url, isCluster, dialect }: Target,
-): Socket {
+function openNodeRedis({ createClient, createCluster }: typeof import("redis"), target: Target): Socket {
+  const { url, isCluster, dialect } = target;
   const { hasTls, ...credentials } = credentialsOf(url);
-  const defaults = { ...credentials, ...(hasTls && { socket: { tls: true } }) };
+  const defaults = { ...credentials, ...(hasTls && { socket: { tls: true } as const }) };
   const cluster = isCluster && createCluster({ rootNodes: [{ url }], defaults });
   const client = cluster || createClient({ url });
   // A Cluster client does not know its nodes yet.
@@ -85,7 +59,7 @@ function openNodeRedis(
     const clients = await Promise.all(cluster.masters.map((node) => cluster.nodeClient(node)));
     return clients.map((each) => nodeRedisEndpoint(each, { dialect }));
   };
-  return { endpoint, nodes, close: () => client.destroy() };
+  return { open: () => endpoint, nodes, close: () => client.destroy() };
 }
 
 /** The user and password of a URL, as the other nodes of a Cluster need them. */
@@ -95,10 +69,7 @@ function credentialsOf(url: string) {
   return { hasTls: protocol === "rediss:", ...(user && { username: user }), ...(pass && { password: pass }) };
 }
 
-const drivers: Readonly<Record<string, (module: never, target: Target) => Socket>> = {
-  ioredis: openIoredis,
-  redis: openNodeRedis,
-};
+const drivers = { ioredis: openIoredis, redis: openNodeRedis };
 
 /**
  * The Redis client of the user's project, or of the packages that `npx -p` installed beside this one.
@@ -109,8 +80,8 @@ export function driverIn(folder: string): Driver {
   for (const place of [join(folder, "package.json"), import.meta.url]) {
     for (const [name, open] of Object.entries(drivers)) {
       try {
-        const module: unknown = createRequire(place)(name);
-        return (target) => open(module as never, target);
+        const module = createRequire(place)(name);
+        return (target) => open(module, target);
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException;
         // Of another module: the package is there, but is broken.
@@ -125,24 +96,29 @@ export function driverIn(folder: string): Driver {
 
 /** Opens an endpoint. Asks the server whether it is a node of a Cluster: only a Cluster client finds all keys then. */
 export async function openSocket(
-  open: Driver,
+  driver: Driver,
   url: string,
   { dialect, timeout }: { readonly dialect: Dialect | undefined; readonly timeout: number },
 ): Promise<Socket> {
-  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new TypeError("the URL must be redis://host:port, or rediss:// for TLS");
-  }
-  const socket = open({ url, dialect, isCluster: false });
-  const ask = ({ endpoint }: Socket, ...words: string[]) =>
-    endpoint.send(words, AbortSignal.timeout(timeout));
-  const said = await ask(socket, "INFO", "cluster").catch((error) => {
+  const ask = (socket: Socket, ...words: string[]) => socket.open().send(words, AbortSignal.timeout(timeout));
+  try {
+    if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
+      throw new TypeError("the URL must be redis://host:port, or rediss:// for TLS");
+    }
+    const single = driver({ url, dialect, isCluster: false });
     // It is down, or the user may not ask: the next command says so.
-    if (error instanceof EndpointError) return "";
-    throw error;
-  });
-  if (!String(said).includes("cluster_enabled:1")) return socket;
-  socket.close();
-  const cluster = open({ url, dialect, isCluster: true });
-  // It knows its nodes once it is connected.
-  return { ...cluster, nodes: () => ask(cluster, "PING").then(() => cluster.nodes()) };
+    const said = await ask(single, "INFO", "cluster").catch((error) => {
+      if (!(error instanceof EndpointError)) throw error;
+    });
+    if (!String(said).includes("cluster_enabled:1")) return single;
+    single.close();
+    const cluster = driver({ url, dialect, isCluster: true });
+    // It knows its nodes once it is connected.
+    return { ...cluster, nodes: () => ask(cluster, "PING").then(() => cluster.nodes()) };
+  } catch (error) {
+    const open = () => {
+      throw error;
+    };
+    return { open, nodes: async () => open(), close: ignore };
+  }
 }

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { nearest } from "../check/check.ts";
 import { Idempotency, inspectKey, type KeyOptions } from "../idempotency/index.ts";
-import { QuorumError, type Redlock } from "../index.ts";
+import type { Redlock } from "../index.ts";
 import * as webhooks from "../webhooks/index.ts";
-import type { Access, Call } from "./access.ts";
+import { type Access, type Call, quorumError } from "./access.ts";
 import { UsageError } from "./environment.ts";
 import { keyOptions, type Values } from "./options.ts";
 
@@ -22,8 +22,8 @@ export type Target = { readonly resource: string } | KeyTarget;
 
 /** What `inspect` and `watch` are called with: a resource, or the key that `--key` names. */
 export async function targetOf(call: Call, redlock: Redlock): Promise<Target> {
-  const { argument, values, access } = call;
-  if (values.key !== undefined) return keyTarget(values.key, values, access.variables, redlock);
+  const { argument, values } = call;
+  if (values.key !== undefined) return keyTarget(call, redlock);
   const given = keyOptions.find((name) => (name === "scope" ? values.scope.length > 0 : values[name]));
   if (given) throw new UsageError(`--${given} needs --key`);
   return { resource: argument };
@@ -44,74 +44,70 @@ interface Guess {
  * @throws UsageError if options contradict each other, or several records have the key
  */
 export async function keyTarget(
-  key: string,
-  values: Values,
-  variables: Variables,
+  { values, access: { variables } }: Pick<Call, "values" | "access">,
   redlock: Redlock,
 ): Promise<KeyTarget> {
   check(values, variables);
-  const { webhook, http, flight, scope, handler, "scope-list": isNamedList } = values;
-  if (webhook === undefined) {
-    const kind = flight ? "flight" : http ? "http" : "run";
-    const isList = isNamedList || scope.length > 1;
-    const scoped = scope.length > 0 && { scope: isList ? scope : scope[0]! };
-    const options = { kind, ...scoped, ...(handler !== undefined && { handler }) } as const;
-    return { key, options, elsewhere: elsewhereOf(values) };
-  }
+  const { key = "", webhook } = values;
+  if (webhook === undefined) return { key, options: optionsOf(values), elsewhere: elsewhereOf(values) };
   const [exact, ...others] = await guessesOf(webhook, values, variables);
-  const stored = await storedOf([exact!], redlock);
-  const found = stored.length > 0 ? stored : await storedOf(others, redlock);
+  const idempotency = new Idempotency(redlock);
+  /** Those that have a record. If too few endpoints answer, the look that follows says so. */
+  const storedOf = async (guesses: readonly Guess[]) => {
+    const looks = guesses.map(({ options }) => inspectKey(idempotency, key, options).catch(quorumError));
+    const found = await Promise.all(looks);
+    return guesses.filter((_, index) => {
+      const look = found[index]!;
+      return "state" in look && (look.state !== "none" || look.attempts > 0);
+    });
+  };
+  const stored = await storedOf([exact!]);
+  const found = stored.length > 0 ? stored : await storedOf(others);
   if (found.length > 1) {
     throw new UsageError(
       `several records have this key; add: ${found.map(({ said }) => said).join(", or: ")}`,
     );
   }
-  if (found.length === 0) {
-    mustBeSender(webhook);
-    mustHaveSecret(webhook, values, variables);
-  }
+  if (found.length === 0) mayBeMissing(webhook, values, variables);
   const { options, said } = found[0] ?? exact!;
-  return {
-    key,
-    options,
-    elsewhere: elsewhereOf(values, others.length),
-    ...(said && { found: `by ${said}` }),
-  };
-
-  /** The guesses that have a record. If too few endpoints answer, the look that follows says so. */
-  async function storedOf(guesses: readonly Guess[], client: Redlock): Promise<Guess[]> {
-    const idempotency = new Idempotency(client);
-    const states = await Promise.all(
-      guesses.map((guess) => inspectKey(idempotency, key, guess.options).catch(undefinedIfUnknown)),
-    );
-    return guesses.filter((_, index) => {
-      const { state = "none", attempts = 0 } = states[index] ?? {};
-      return state !== "none" || attempts > 0;
-    });
-  }
+  const elsewhere = elsewhereOf(values, others.length);
+  return { key, options, elsewhere, ...(said && { found: `by ${said}` }) };
 }
 
-function undefinedIfUnknown(error: unknown): undefined {
-  if (!(error instanceof QuorumError)) throw error;
+function optionsOf({
+  http,
+  flight,
+  scope,
+  handler,
+  "scope-list": isNamedList,
+}: Values): KeyTarget["options"] {
+  const isList = isNamedList || scope.length > 1;
+  return {
+    kind: flight ? "flight" : http ? "http" : "run",
+    ...(scope.length > 0 && { scope: isList ? scope : scope[0]! }),
+    ...(handler !== undefined && { handler }),
+  };
 }
 
 /** @throws UsageError if options contradict each other */
 function check(values: Values, variables: Variables): void {
   const { scope, webhook, handler, http, flight, "scope-list": isNamedList, "secret-env": secret } = values;
   const isHttp = http || webhook !== undefined;
-  if (flight && isHttp)
-    throw new UsageError("--flight is not for keys of requests: leave out the other option");
-  if (handler !== undefined && !isHttp) throw new UsageError("--handler needs --http or --webhook");
-  if (scope.includes("") || webhook === "") throw new UsageError("a scope must not be empty");
-  if (isNamedList && scope.length === 0 && !webhook) throw new UsageError("--scope-list needs --scope");
-  if (secret === undefined) return;
-  if (webhook === undefined) throw new UsageError("--secret-env needs --webhook");
-  // A secret on the command line would be in the shell's history.
-  if (!variables[secret]) {
-    throw new UsageError(
+  const hasSecret = secret !== undefined;
+  const mistakes: readonly (readonly [isMade: boolean, text: string])[] = [
+    [flight && isHttp, "--flight is not for keys of requests: leave out the other option"],
+    [handler !== undefined && !isHttp, "--handler needs --http or --webhook"],
+    [scope.includes("") || webhook === "", "a scope must not be empty"],
+    [isNamedList && scope.length === 0 && !webhook, "--scope-list needs --scope"],
+    [hasSecret && webhook === undefined, "--secret-env needs --webhook"],
+    // A secret on the command line would be in the shell's history.
+    [
+      hasSecret && !variables[secret],
       "--secret-env takes the name of a variable that has the secret, in the shell or in the file of --read-env",
-    );
-  }
+    ],
+  ];
+  const mistake = mistakes.find(([isMade]) => isMade);
+  if (mistake) throw new UsageError(mistake[1]);
 }
 
 /** Routes that receive the webhooks of a sender in many programs. */
@@ -140,50 +136,43 @@ const senders = Object.keys(webhooks)
   .map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
 
 /**
- * A typo finds nothing, which must not look as if nothing had run.
+ * Nothing is found, which must not look as if nothing had run.
  *
- * @throws UsageError if it is almost a sender. It may be a provider's `name` nevertheless
+ * @throws UsageError if a sender has a typo, or a sender's secret is not known, so that its record has an unknown name
  */
-function mustBeSender(given: string): void {
-  const near = senders.includes(given) ? undefined : nearest(given, senders);
-  if (near === undefined) return;
-  throw new UsageError(
-    `nothing is stored under ${given}, which is no sender of this package; did you mean ${near}? If it is the \`name\` of your own provider: --http --scope-list --scope ${given} instead of --webhook`,
-  );
-}
-
-/**
- * Without the secret, the record of a delivery has an unknown name, so nobody can say that there is none.
- *
- * @throws UsageError if the secret of a sender that has one is not known
- */
-function mustHaveSecret(sender: string, { "secret-env": secret }: Values, variables: Variables): void {
-  // Another name is a provider's `name`. Its keys have no tag.
-  const hasTag = senders.includes(sender);
-  if (!hasTag || secret !== undefined || likelySecrets(sender, variables).length > 0) return;
-  throw new UsageError(
-    `to find a delivery from ${sender}, its secret is needed, because a tag of it is in the name of the record; no variable has ${markOf(sender)} and SECRET in its name: set one in the shell or in the file of --read-env, or name the variable with --secret-env`,
-  );
+function mayBeMissing(sender: string, { "secret-env": secret }: Values, variables: Variables): void {
+  const isKnown = senders.includes(sender);
+  const near = isKnown ? undefined : nearest(sender, senders);
+  // It may be a provider's `name` nevertheless. Its keys have no tag.
+  if (near !== undefined) {
+    throw new UsageError(
+      `nothing is stored under ${sender}, which is no sender of this package; did you mean ${near}? If it is the \`name\` of your own provider: --http --scope-list --scope ${sender} instead of --webhook`,
+    );
+  }
+  if (isKnown && secret === undefined && likelySecrets(sender, variables).length === 0) {
+    throw new UsageError(
+      `to find a delivery from ${sender}, its secret is needed, because a tag of it is in the name of the record; no variable has ${markOf(sender)} and SECRET in its name: set one in the shell or in the file of --read-env, or name the variable with --secret-env`,
+    );
+  }
 }
 
 /** The possible places of a delivery's record. The first is the one that the given options name. */
 async function guessesOf(sender: string, values: Values, variables: Variables): Promise<Guess[]> {
   const { handler, scope, "secret-env": secret } = values;
-  const likely = likelySecrets(sender, variables);
-  const handlers =
-    handler === undefined ? [undefined, ...routes.map((x) => x.replace("x", sender))] : [handler];
-  const guesses: Guess[] = [];
-  for (const name of secret === undefined ? [undefined, ...likely] : [secret]) {
-    const material = name === undefined ? undefined : variables[name];
+  const likely = routes.map((route) => route.replace("x", sender));
+  const handlers = handler === undefined ? [undefined, ...likely] : [handler];
+  const names = secret === undefined ? [undefined, ...likelySecrets(sender, variables)] : [secret];
+  const guesses = names.map(async (name) => {
+    const material = name && variables[name];
     const tag = material ? [await webhooks.secretTag(keyMaterialOf(sender, material))] : [];
-    for (const route of handlers) {
+    return handlers.map((route): Guess => {
       const options = { kind: "http", scope: [sender, ...tag, ...scope] } as const;
       const added = [name !== secret && `--secret-env ${name}`, route !== handler && `--handler ${route}`];
       const said = added.filter(Boolean).join(" ");
-      guesses.push({ options: route === undefined ? options : { ...options, handler: route }, said });
-    }
-  }
-  return guesses;
+      return { options: route === undefined ? options : { ...options, handler: route }, said };
+    });
+  });
+  return (await Promise.all(guesses)).flat();
 }
 
 /** The message if nothing is found. `tried`: under how many likely names the record was looked for. */

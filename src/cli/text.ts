@@ -39,11 +39,6 @@ const leastRoom = 24;
 
 /** Rows whose cells stand below each other, in lines of at most `width` characters: the last cell goes on below itself. */
 export function layout(rows: readonly (readonly string[])[], width: number = Infinity): string[] {
-  return blocks(rows, width).flat();
-}
-
-/** As {@link layout}, the lines of each row apart. */
-export function blocks(rows: readonly (readonly string[])[], width: number): string[][] {
   const cells = rows.map((row) => row.map(printable));
   const widths: number[] = [];
   for (const row of cells) {
@@ -51,16 +46,11 @@ export function blocks(rows: readonly (readonly string[])[], width: number): str
       widths[index] = Math.max(widths[index] ?? 0, cell.length);
     }
   }
-  return cells.map((row) => {
-    const before = row
-      .slice(0, -1)
-      .map((cell, index) => `${cell.padEnd(widths[index]!)}  `)
-      .join("");
-    const room = Math.max(width - before.length, leastRoom);
-    const [first = "", ...more] = wrapped(row.at(-1) ?? "", room);
-    return [before + first, ...more.map((line) => " ".repeat(before.length) + line)].map((line) =>
-      line.trimEnd(),
-    );
+  return cells.flatMap((row) => {
+    const padded = row.slice(0, -1).map((cell, index) => `${cell.padEnd(widths[index]!)}  `);
+    const before = padded.join("");
+    const lines = wrapped(row.at(-1) ?? "", Math.max(width - before.length, leastRoom));
+    return lines.map((line, index) => ((index === 0 ? before : " ".repeat(before.length)) + line).trimEnd());
   });
 }
 

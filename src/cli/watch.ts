@@ -1,16 +1,16 @@
 import { sleep, systemRuntime } from "../runtime/runtime.ts";
 import { type Call, clientOf } from "./access.ts";
 import { StoppedError, untilStopped } from "./environment.ts";
-import { type Finding, headlineOf, quoted, stateText } from "./finding.ts";
+import { type Finding, factsOf, headlineOf, stateText } from "./finding.ts";
 import { look } from "./inspect.ts";
 import { targetOf } from "./target.ts";
-import { duration, jsonLine, layout } from "./text.ts";
+import { jsonLine, layout } from "./text.ts";
 
 /** `redlock-edge watch`: a line for each change of a lock or a key. */
 export async function watch(call: Call): Promise<undefined> {
-  const { access, values, environment } = call;
+  const { values, environment } = call;
   const { stop, out, width } = environment;
-  const redlock = clientOf(access, values);
+  const redlock = clientOf(call);
   let last: Look | undefined;
   try {
     const target = await untilStopped(environment, targetOf(call, redlock));
@@ -59,19 +59,15 @@ function signature(finding: Finding): string {
 
 /** A look for people: a line, or several of a narrow terminal. */
 export function linesOf({ finding, at }: Look, change: Change, width: number): string[] {
-  const { remaining, holder, note, fence, waiting, attempts, votes } = finding;
+  const { waiting, votes } = finding;
   const states = votes.map(({ endpoint, state, error }) =>
     error ? `${endpoint} ${error.message}` : stateText(state, finding),
   );
   const parts = [
     headlineOf(finding),
     change === "extended" && "extended",
-    remaining && `${duration(remaining)} left`,
-    holder && `holder ${holder}`,
-    note && `note ${quoted(note)}`,
-    fence && `fence ${fence}`,
+    ...factsOf(finding).map(([label, fact]) => `${label} ${fact}`),
     waiting !== undefined && `waiting ${waiting}`,
-    attempts && `attempts ${attempts}`,
     change !== "extended" && `votes ${states.join(", ")}`,
   ];
   return layout([[new Date(at).toISOString(), parts.filter(Boolean).join("; ")]], width);

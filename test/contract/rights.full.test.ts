@@ -197,7 +197,8 @@ const features: Record<string, Trial> = {
   "`redlock-edge doctor`": async ({ endpoints }) => {
     const stop = new AbortController().signal;
     const settings = { prefix: "redlock", timeout: 5_000, id: newResource(), stop, runtime: systemRuntime };
-    const report = diagnose(await examine([new Session(() => endpoints[0]!, settings)], questionsOf(false)));
+    const place = { number: 1, url: "", open: () => endpoints[0]! };
+    const report = diagnose(await examine([new Session(place, settings)], questionsOf(false)));
     if (!report.ok) throw new Error(JSON.stringify(report));
   },
   "`singleton`, `refreshOnce`": async ({ redlock }) => {

@@ -13,7 +13,7 @@ import { examine, Session } from "./session.ts";
 export async function doctor({ access, values, environment: { stop } }: Call): Promise<Outcome> {
   const { prefix, timeout, conformance } = values;
   const settings = { prefix, timeout, id: randomUUID(), stop, runtime: systemRuntime };
-  const sessions = access.places.map((place) => new Session(() => place.open(), settings, place));
+  const sessions = access.places.map((place) => new Session(place, settings));
   const examined = await examine(sessions, questionsOf(conformance));
   const report = diagnose(examined, conformance);
   return {

@@ -2,27 +2,22 @@ import type { Dialect } from "../../index.ts";
 import * as ask from "./ask.ts";
 import type { Question } from "./session.ts";
 
-// All that doctor asks, in its order, a row each. A need is a sentence about the server, how to find out, and what happens,
-// or what to do, without it.
+// All that doctor asks, in its order, a row each: what a server needs to have, how to find out, and what to do without it.
 
 /** `error`: the endpoint does not work. `warning`: it works, but not well. `note`: to know. */
 export type Level = "error" | "warning" | "note";
 
-/** What happens without something, and how bad that is. */
-export interface Consequence {
-  readonly level: Level;
-  readonly without: string;
-}
-
 /** Something that the library needs of a server. */
-export interface Requirement extends Consequence, Question {
+export interface Requirement extends Question {
   readonly label: string;
+  readonly level: Level;
+  readonly fix: string;
   /** Whether it is asked without `--conformance`, too. */
   readonly isQuick?: boolean;
   /** The dialects in which its absence is an error. */
   readonly dialects?: readonly Dialect[];
-  /** The consequence if the finding, or the error, says this. */
-  readonly instead?: readonly [found: RegExp, level: Level, without: string];
+  /** The level and the fix if the finding says this. */
+  readonly instead?: { readonly found: RegExp; readonly level: Level; readonly fix: string };
 }
 
 /** The questions that come first. remedies.ts says what to do about each failure. */
@@ -33,65 +28,87 @@ export const questions: Readonly<Record<string, Question>> = {
   clock: { ask: ask.askClock, after: "rest" },
 };
 
-type Row = (label: string, without: string, ask: Question["ask"], more?: Partial<Requirement>) => Requirement;
-const rowOf =
-  (level: Level): Row =>
-  (label, without, asks, more) => ({ label, level, without, ask: asks, ...more });
-const [error, warning, note] = [rowOf("error"), rowOf("warning"), rowOf("note")];
-
 /** All that the library needs of a server, besides a user or token that may write. */
 export const requirements: Readonly<Record<string, Requirement>> = {
   // First: a script looks at the stored value, if scripts work.
-  eval: error(
-    "EVAL",
-    "no fence, no several resources, no inspect and free; in the dialect redis no release. Allow EVAL, EVALSHA and all commands in scripts",
-    ask.askEval,
-    { isQuick: true },
-  ),
-  evalsha: error(
-    "EVALSHA, NOSCRIPT",
-    "scripts fail: after the error NOSCRIPT, and no other, the library sends the text",
-    ask.askEvalsha,
-    {
-      isQuick: true,
-      after: "eval",
-      instead: [/remembered/, "warning", "every script is sent twice, the second time by its text"],
+  eval: {
+    label: "EVAL",
+    ask: ask.askEval,
+    isQuick: true,
+    level: "error",
+    fix: "allow EVAL, EVALSHA and all commands in scripts: fences, several resources, inspect and free need them, and a release in the dialect redis",
+  },
+  evalsha: {
+    label: "EVALSHA, NOSCRIPT",
+    ask: ask.askEvalsha,
+    isQuick: true,
+    after: "eval",
+    level: "error",
+    fix: "scripts fail here: let it answer NOSCRIPT, and no other error, to a script that it does not know",
+    instead: {
+      found: /remembered/,
+      level: "warning",
+      fix: "every script is sent twice, so let it remember scripts",
     },
-  ),
-  nx: error("SET … NX PX", "a lock would be given twice, or never end", ask.askClaim),
-  native: note("SET … IFEQ, DELEX", "the endpoint works with the dialect redis only", ask.askNative, {
+  },
+  nx: {
+    label: "SET … NX PX",
+    ask: ask.askClaim,
+    level: "error",
+    fix: "use another server, because a lock would be given twice here, or never end",
+  },
+  native: {
+    label: "SET … IFEQ, DELEX",
+    ask: ask.askNative,
     isQuick: true,
     dialects: ["redis-8.4", "upstash"],
-  }),
-  flag: note("#!lua flags=allow-…", "the endpoint does not work with the dialect upstash", ask.askFlag, {
+    level: "note",
+    fix: "use the dialect redis here",
+  },
+  flag: {
+    label: "#!lua flags=allow-…",
+    ask: ask.askFlag,
     isQuick: true,
     dialects: ["upstash"],
     after: "eval",
-  }),
-  pipeline: error(
-    "several at once",
-    "calls of one turn fail together; if it has no /pipeline, set pipelines: false",
-    ask.askPipeline,
-  ),
-  result: warning(
-    "result of 1 MB",
-    "larger results are not stored, or cannot be replayed; larger requests fail",
-    ask.askResult,
-    { instead: [/are stored/, "error", "larger results are replayed cut"] },
-  ),
-  eviction: warning(
-    "nothing is evicted",
-    "when memory is full, locks, fences and results vanish: set maxmemory-policy noeviction",
-    ask.askEviction,
-  ),
+    level: "note",
+    fix: "use another dialect than upstash here",
+  },
+  pipeline: {
+    label: "several at once",
+    ask: ask.askPipeline,
+    level: "error",
+    fix: "calls of one turn fail together: if it has no /pipeline, set pipelines: false",
+  },
+  result: {
+    label: "result of 1 MB",
+    ask: ask.askResult,
+    level: "warning",
+    fix: "set a smaller maxResult, because larger results are not stored, or cannot be replayed",
+    instead: {
+      found: /another value/,
+      level: "error",
+      fix: "set a smaller maxResult, because larger results are replayed cut",
+    },
+  },
+  eviction: {
+    label: "nothing is evicted",
+    ask: ask.askEviction,
+    level: "warning",
+    fix: "set maxmemory-policy noeviction: else locks, fences and results vanish when memory is full",
+  },
   // Last: some gateways answer nothing any more after it.
-  subscribe: note("subscriptions", "waiters poll: wakeUp has no effect", ask.askStream, {
-    instead: [
-      /refuses all/,
-      "error",
-      "wakeUp breaks it for everybody: do not set it, and restart the gateway",
-    ],
-  }),
+  subscribe: {
+    label: "subscriptions",
+    ask: ask.askStream,
+    level: "note",
+    fix: "without them waiters poll, and wakeUp has no effect",
+    instead: {
+      found: /refuses all/,
+      level: "error",
+      fix: "do not set wakeUp, which breaks it for everybody, and restart the gateway",
+    },
+  },
 };
 
 /** All that doctor asks, in its order. */

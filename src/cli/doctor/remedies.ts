@@ -107,7 +107,7 @@ export function isLoopback(url: string): boolean {
 /** A failure, and what to do about it, in the words of the variables that name the endpoint. */
 export function remedyFor(
   { kind, status = 0, message }: Failure,
-  { variable, url: address }: Pick<Examined, "variable" | "url">,
+  { variable, url: address }: Examined["place"],
 ): { readonly code: string; readonly message: string; readonly fix: string } {
   const [code, , fix] = remedies.find(([, pattern]) => pattern.test(`${kind} ${status} ${message}`))!;
   const known = Object.entries(serverRemedies).find(([errors]) =>

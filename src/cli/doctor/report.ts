@@ -1,90 +1,86 @@
 import type { Dialect } from "../../index.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { isRefusal } from "../access.ts";
-import { blocks, counted, duration, layout } from "../text.ts";
-import { type Consequence, type Level, questions, requirements } from "./questions.ts";
+import { counted, duration, layout } from "../text.ts";
+import { type Level, questions, requirements } from "./questions.ts";
 import { isLoopback, remedyFor } from "./remedies.ts";
 import type { Examined, Seen, SeenByNeed } from "./session.ts";
 
 // What doctor says of all that it has seen. No I/O.
 
 /** Something that doctor has to say. */
-export interface Advice {
+interface Advice {
   readonly level: Level;
   readonly code: string;
   readonly message: string;
   readonly fix: string;
 }
 
-/** `unknown`: not asked, not answered, or not allowed to this token. */
-export type Answer = "yes" | "no" | "unknown";
-
-/** The finding of one requirement and, unless the answer is `yes`, its consequence. */
-export interface Row extends Partial<Consequence> {
+/** The finding of one requirement. */
+export interface Row {
   readonly need: string;
-  readonly answer: Answer;
+  /** `unknown`: not asked, not answered, or not allowed to this token. */
+  readonly answer: "yes" | "no" | "unknown";
   /** The observation: the error, a size, a policy. */
   readonly found?: string | undefined;
 }
 
-/** The diagnosis of one endpoint. */
-export interface Diagnosis extends Omit<Examined, "url" | "seen">, Pick<Seen, "roundTrip" | "clock"> {
-  /** Whether locks can use it. */
-  readonly ok: boolean;
-  readonly advice: readonly Advice[];
-  /** The findings of all requirements of the library: without `--conformance`, only the missing ones. */
-  readonly rows: readonly Row[];
-}
+export type Diagnosis = ReturnType<typeof diagnosisOf>;
+export type Report = ReturnType<typeof diagnose>;
 
-/** The diagnosis of all. */
-export interface Report {
-  /** Whether every endpoint is well. */
-  readonly ok: boolean;
-  /** Whether `new Redlock` takes them. */
-  readonly starts: boolean;
-  readonly quorum: number;
-  readonly endpoints: readonly Diagnosis[];
-  /** What concerns them together. */
-  readonly advice: readonly Advice[];
-}
-
-/** The meaning of the findings. */
-export function diagnose(places: readonly Examined[], isConformance = false): Report {
-  const endpoints = places.map((place): Diagnosis => {
-    const { url: _, seen, ...named } = place;
-    const advice = adviceOn(place);
-    const ok = !advice.some(isError);
-    const all = rowsOf(place);
-    // If something else is wrong, only that is of interest.
-    const rows = isConformance ? all : all.filter((row) => ok && row.need in seen && isError(row));
-    const { roundTrip, clock } = seen.clock ?? {};
-    return { ...named, roundTrip, clock, advice, rows, ok: ok && !rows.some(isError) };
-  });
+/**
+ * The meaning of the findings. `ok`: every endpoint is well. `starts`: `new Redlock` takes them. `advice`: what concerns them
+ * together.
+ */
+export function diagnose(places: readonly Examined[], isConformance = false) {
+  const endpoints = places.map((place) => diagnosisOf(place, isConformance));
   const quorum = quorumOf(endpoints.length);
-  const starts = areUsable(places);
+  // A URL that cannot be used is an error of the client, and so are two endpoints of one name, even if a quorum is well.
+  const isUsable = places.every(({ seen: { rest } }) => rest?.failure?.kind !== "config");
+  const starts = isUsable && new Set(places.map(({ name }) => name)).size === places.length;
   const ok = starts && endpoints.every((each) => each.ok);
   return { ok, starts, quorum, endpoints, advice: countAdvice(endpoints.length) };
 }
 
-/** A URL that cannot be used is an error of the client, and so are two endpoints of one name, even if a quorum is well. */
-function areUsable(places: readonly Examined[]): boolean {
-  const isUsable = ({ seen: { rest } }: Examined) => rest?.failure?.kind !== "config";
-  return places.every(isUsable) && new Set(places.map(({ endpoint }) => endpoint)).size === places.length;
+/** `ok`: locks can use it. `rows`: of all requirements. Nothing without `--conformance`, or if nothing could be asked. */
+function diagnosisOf(examined: Examined, isConformance: boolean) {
+  const { place, name: endpoint, dialect, seen } = examined;
+  const { number, variable } = place;
+  const { roundTrip, clock } = seen.clock ?? {};
+  const all = Object.keys(requirements).map((need): Row => {
+    const found = seen[need]?.failure?.message ?? seen[need]?.found;
+    return { need, answer: answerOf(seen[need]), found };
+  });
+  const failure = failureIn(examined);
+  const lacks = all.filter(({ need, answer }) => seen[need] && answer !== "yes");
+  const lacking = lacks.map((row) => lackAdvice(row, dialect));
+  // The others follow from the first. Without --conformance, only what does not work is of interest.
+  const own = failure ? [failure] : dialectAdvice(examined);
+  const others = isConformance ? lacking : failure || own.some(isError) ? [] : lacking.filter(isError);
+  const advice = [...own, ...others, ...clockAdvice(seen.clock)];
+  const rows = isConformance && seen.token?.works ? all : [];
+  return { endpoint, number, variable, dialect, roundTrip, clock, advice, rows, ok: !advice.some(isError) };
 }
 
-const isError = ({ level }: Partial<Consequence>) => level === "error";
+const isError = ({ level }: Advice) => level === "error";
 
-/** The report of an endpoint. */
-function adviceOn(place: Examined): Advice[] {
-  const { seen } = place;
-  const failures = Object.entries(seen).filter(([need, { failure }]) => {
-    // Of what only some servers have, a refusal says that this one has not got it.
-    return failure && ((need in questions && need !== "clock") || !isRefusal(failure));
+/** The first failure. A server may refuse what only some have: it has not got it. */
+function failureIn({ seen, place }: Examined): Advice | undefined {
+  const failures = Object.entries(seen).flatMap(([need, { failure }]) => {
+    const isDecisive = need in questions && need !== "clock";
+    return failure && (isDecisive || !isRefusal(failure)) ? [failure] : [];
   });
-  // The others follow from the first.
-  const failure = failures[0]?.[1].failure;
-  const first = failure ? [{ level: "error", ...remedyFor(failure, place) } as const] : dialectAdvice(place);
-  return [...first, ...clockAdvice(seen.clock)];
+  return failures[0] && { level: "error", ...remedyFor(failures[0], place) };
+}
+
+/** What to do without something that the library needs. */
+function lackAdvice({ need, answer, found = "it works otherwise" }: Row, dialect?: Dialect): Advice {
+  const requirement = requirements[need]!;
+  const { label, dialects: needed = [], instead } = requirement;
+  const { level, fix } = instead?.found.test(found) ? instead : requirement;
+  const isNeeded = dialect && needed.includes(dialect);
+  const message = `${label}: ${answer === "unknown" ? "not known, " : ""}${found}`;
+  return { level: isNeeded ? "error" : level, code: need.toUpperCase(), message, fix };
 }
 
 /** The dialects, from the one that needs least. */
@@ -96,18 +92,19 @@ function bestDialect({ native, flag }: SeenByNeed): Dialect {
   return flag?.works ? "upstash" : "redis-8.4";
 }
 
-function dialectAdvice({ dialect, seen, url }: Examined): Advice[] {
+function dialectAdvice({ dialect, seen, place: { url } }: Examined): Advice[] {
   const best = bestDialect(seen);
   if (!dialect || !seen.eval?.works || dialect === best) return [];
   const isEnough = dialects.indexOf(dialect) < dialects.indexOf(best);
   // Local endpoints emulate these commands, so there it says nothing.
   if (isEnough && isLoopback(url)) return [];
   const gain = dialect === "redis" ? "fewer scripts" : "scripts that do not lock the whole database";
-  const [level, message] = isEnough
-    ? (["note", `its dialect is ${dialect}; it has what ${best} needs, too, with ${gain}`] as const)
-    : (["error", `its dialect is ${dialect}, but it has only what ${best} needs`] as const);
+  const has = isEnough
+    ? `it has what ${best} needs, too, with ${gain}`
+    : `but it has only what ${best} needs`;
+  const message = `its dialect is ${dialect}${isEnough ? "; " : ", "}${has}`;
   const fix = `set \`dialect: "${best}"\` for this endpoint in your program; to check that here: --dialect ${best}`;
-  return [{ level, code: "DIALECT", message, fix }];
+  return [{ level: isEnough ? "note" : "error", code: "DIALECT", message, fix }];
 }
 
 /** A longer round trip, or a clock that is further away, in ms, is worth a warning. */
@@ -115,48 +112,35 @@ const most = { roundTrip: 300, clock: 1_000 };
 
 function clockAdvice({ roundTrip = 0, clock = 0 }: Seen = {}): Advice[] {
   const away = `${duration(Math.abs(clock))} ${clock > 0 ? "ahead of" : "behind"}`;
-  const slow = `a request takes ${duration(roundTrip)}; the default timeout is 1 s, or a third of the ttl if that is less`;
-  const wrong = `its clock is ${away} this machine's; locks do not need it, ages, deadlines and signed times of webhooks do`;
-  const near = "run your program near the database, or set timeout to three times as long";
-  const set = "set the clock of that server by NTP; if all endpoints say this, the clock of this machine";
-  return [
-    ...(roundTrip > most.roundTrip ? [advice("warning", "SLOW", slow, near)] : []),
-    ...(Math.abs(clock) > most.clock ? [advice("warning", "CLOCK", wrong, set)] : []),
-  ];
+  const slow: Advice = {
+    level: "warning",
+    code: "SLOW",
+    message: `a request takes ${duration(roundTrip)}; the default timeout is 1 s, or a third of the ttl if that is less`,
+    fix: "run your program near the database, or set timeout to three times as long",
+  };
+  const wrong: Advice = {
+    level: "warning",
+    code: "CLOCK",
+    message: `its clock is ${away} this machine's; locks do not need it, ages, deadlines and signed times of webhooks do`,
+    fix: "set the clock of that server by NTP; if all endpoints say this, the clock of this machine",
+  };
+  return [...(roundTrip > most.roundTrip ? [slow] : []), ...(Math.abs(clock) > most.clock ? [wrong] : [])];
 }
-
-const advice = (level: Level, code: string, message: string, fix: string): Advice => ({
-  level,
-  code,
-  message,
-  fix,
-});
 
 /** The remark about the number of endpoints. */
 function countAdvice(count: number): Advice[] {
-  const single = "one endpoint: while it is down, no lock can be acquired";
-  if (count === 1)
-    return [advice("note", "COUNT", single, "three independent databases go on when one is down")];
-  const even = `${count} endpoints survive no more failures than ${count - 1}`;
-  return count % 2 === 0 ? [advice("warning", "COUNT", even, `use ${count - 1} or ${count + 1}`)] : [];
+  const code = "COUNT";
+  if (count === 1) {
+    const message = "one endpoint: while it is down, no lock can be acquired";
+    return [{ level: "note", code, message, fix: "three independent databases go on when one is down" }];
+  }
+  const message = `${count} endpoints survive no more failures than ${count - 1}`;
+  return count % 2 === 0
+    ? [{ level: "warning", code, message, fix: `use ${count - 1} or ${count + 1}` }]
+    : [];
 }
 
-/** The meaning of the observations at an endpoint. Nothing, if nothing could be asked. */
-export function rowsOf({ seen, dialect }: Pick<Examined, "seen" | "dialect">): Row[] {
-  if (!seen.token?.works) return [];
-  return Object.entries(requirements).map(
-    ([need, { dialects: needed = [], instead, level, without }]): Row => {
-      const answer = answerOf(seen[need]);
-      const found = seen[need]?.failure?.message ?? seen[need]?.found;
-      if (answer === "yes") return { need, answer, found };
-      const isOdd = instead?.[0].test(found ?? "");
-      if (isOdd) return { need, answer, found, level: instead![1], without: instead![2] };
-      return { need, answer, found, level: dialect && needed.includes(dialect) ? "error" : level, without };
-    },
-  );
-}
-
-function answerOf({ works, failure }: Seen = {}): Answer {
+function answerOf({ works, failure }: Seen = {}): Row["answer"] {
   if (works !== undefined) return works ? "yes" : "no";
   // A refusal says that the server lacks the command. An outage, silence and a missing permission say nothing about it.
   const isMissing =
@@ -166,11 +150,12 @@ function answerOf({ works, failure }: Seen = {}): Answer {
 
 /** The report as lines. */
 export function reportLines({ endpoints, advice, quorum, starts }: Report, width: number): string[] {
-  const titles = endpoints.map(({ number, endpoint, ok, dialect, roundTrip }) => {
+  const heads = endpoints.map(({ number, endpoint, ok, dialect, roundTrip }) => {
     const facts = [dialect && `dialect ${dialect}`, roundTrip !== undefined && `round trip ${roundTrip} ms`];
     return [`${number}`, endpoint, ok ? "ok" : "ERROR", facts.filter(Boolean).join(", ")];
   });
-  const heads = blocks(titles, width);
+  // Its cells are short: no line is broken.
+  const titles = layout(heads);
   const adviceLines = ({ level, message, fix }: Advice) => [
     ...layout([[`   ${level}:`, message]], width),
     ...layout([["     fix:", fix]], width),
@@ -183,18 +168,15 @@ export function reportLines({ endpoints, advice, quorum, starts }: Report, width
   const summary = `${well} of ${counted(endpoints.length, "endpoint")} ok (${quorum} needed): ${outcome}`;
   return [
     ...endpoints.flatMap((each, index) => [
-      ...heads[index]!,
+      titles[index]!,
       ...each.advice.flatMap(adviceLines),
-      ...layout(each.rows.flatMap(rowCells), width),
+      ...layout(
+        each.rows.map(({ need, answer, found = "" }) => [`   ${requirements[need]!.label}`, answer, found]),
+        width,
+      ),
     ]),
     "",
     ...layout([[summary]], width),
     ...advice.flatMap(adviceLines),
   ];
-}
-
-function rowCells({ need, answer, found, level, without }: Row): string[][] {
-  const consequence = level && `${level}${answer === "unknown" ? ", if not" : ""}: ${without}`;
-  const [first = "", ...more] = [found, consequence].filter((text) => text !== undefined);
-  return [[`   ${requirements[need]!.label}`, answer, first], ...more.map((text) => ["", "", text])];
 }

@@ -1,7 +1,7 @@
-import type { Command, Dialect, Endpoint } from "../../index.ts";
+import type { Command, Endpoint } from "../../index.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import { onAbort } from "../../runtime/abort.ts";
-import { type Runtime, sleep } from "../../runtime/runtime.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 import { type Failure, failureOf, isRefusal, type Place } from "../access.ts";
 import { StoppedError } from "../environment.ts";
 
@@ -34,15 +34,15 @@ const tolerance = 100;
 /** The answer to one question. */
 export interface Seen {
   /** Whether the server has it. Undefined: its answers do not say. */
-  readonly works?: boolean | undefined;
+  readonly works?: boolean;
   /** The finding, for people. Never a reply: it may have a secret in it. */
-  readonly found?: string | undefined;
+  readonly found?: string;
   /** Why a request failed. */
   readonly failure?: Failure;
   /** Of a request, the median of a few in ms. */
-  readonly roundTrip?: number | undefined;
+  readonly roundTrip?: number;
   /** For how many ms its clock is ahead of this machine's, at least. */
-  readonly clock?: number | undefined;
+  readonly clock?: number;
 }
 
 /** All answers, by question. A question that is absent was not asked. */
@@ -68,48 +68,37 @@ export interface Written {
   readonly at: number;
 }
 
-/** The findings at one endpoint. */
-export interface Examined extends Omit<Place, "variable" | "open" | "nodes"> {
-  readonly variable?: string | undefined;
-  /** Its host, or `endpoint 2` if the URL cannot be used. */
-  readonly endpoint: string;
-  readonly dialect?: Dialect | undefined;
-  readonly seen: SeenByNeed;
-}
+/** An endpoint, and what is seen there. `name`: its host, or `endpoint 2` if the URL cannot be used. */
+export type Examined = Pick<Session, "place" | "name" | "dialect" | "seen">;
 
 /** Examines endpoints, side by side. Rejects once all have tried to delete their keys. */
 export async function examine(
   sessions: readonly Session[],
   questions: Readonly<Record<string, Question>>,
-): Promise<Examined[]> {
+): Promise<readonly Examined[]> {
   const asked = await Promise.allSettled(sessions.map((session) => session.askAll(questions)));
   // Not before all have been asked: if two endpoints are one database, each must find the other's key.
   await Promise.all(sessions.map((session) => session.clean()));
   for (const each of asked) if (each.status === "rejected") throw each.reason;
-  return sessions.map(({ name: endpoint, place: { number, url, variable }, dialect, seen }) => {
-    return { endpoint, number, url, variable, dialect, seen };
-  });
+  return sessions;
 }
 
 /** The requests to one endpoint. */
 export class Session {
-  readonly name: string;
-  readonly place: Pick<Examined, "number" | "url" | "variable">;
-  readonly dialect: Dialect | undefined;
+  readonly place: Pick<Place, "number" | "url" | "open"> & Partial<Place>;
   readonly settings: Settings;
   readonly seen: Record<string, Seen> = {};
-  /** Opens the endpoint once more: over HTTP, it then shares no request with others. */
-  readonly open: () => Endpoint;
+  readonly name: string;
+  readonly dialect: Endpoint["dialect"] | undefined;
   readonly #endpoint: Endpoint | undefined;
   readonly #keys = new Set<string>();
 
-  /** @param open opens an endpoint. It may throw: then nothing is asked */
-  constructor(open: () => Endpoint, settings: Settings, place: Session["place"] = { number: 1, url: "" }) {
-    this.open = open;
-    this.settings = settings;
+  /** @param place if it cannot be opened, nothing is asked */
+  constructor(place: Session["place"], settings: Settings) {
     this.place = place;
+    this.settings = settings;
     try {
-      this.#endpoint = open();
+      this.#endpoint = place.open();
     } catch (error) {
       this.seen.rest = { failure: { kind: "config", message: (error as Error).message } };
     }
@@ -140,11 +129,6 @@ export class Session {
   /** Sends one command. */
   ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
     return this.limited((signal) => endpoint.send(command, signal));
-  }
-
-  /** Waits, until the command is to end. */
-  pause(ms: number): Promise<void> {
-    return sleep(this.settings.runtime, ms, this.settings.stop);
   }
 
   /**
@@ -179,25 +163,19 @@ export class Session {
     return { key, value, ttl: probeTtl, at };
   }
 
-  /** @throws UnexpectedReply with what is there instead */
+  /** @throws UnexpectedReply with what is there instead. A slow answer is no mistake */
   async mustBeStored(written: Written, when: string): Promise<void> {
-    const mistake = this.#mistakeIn(written, await this.look(written.key));
-    if (mistake) throw new UnexpectedReply(when ? `${when}: ${mistake}` : mistake);
-  }
-
-  /** The problem with the stored value. Undefined: nothing. */
-  #mistakeIn(written: Written, [found, left]: readonly [value: unknown, remaining: unknown]) {
+    const [found, left] = await this.#look(written.key);
     const { value } = written;
-    if (value === null) return found === null ? undefined : "it is still there";
-    if (this.#mayBeOver(written)) return undefined;
-    if (found === null) return "nothing is stored";
-    if (found === value) return this.ttlMistake(written, left);
-    const isCut = typeof found === "string" && value.startsWith(found);
-    return isCut ? `${found.length} of ${value.length} characters are stored` : "another value is stored";
+    if (value !== null && this.#mayBeOver(written)) return;
+    const instead =
+      found === null ? "nothing is stored" : value === null ? "it is still there" : "another value is stored";
+    const mistake = found !== value ? instead : value === null ? undefined : this.ttlMistake(written, left);
+    if (mistake) throw new UnexpectedReply(`${when}: ${mistake}`);
   }
 
   /** The value of a key, and its remaining time: by a script if scripts work, because only a primary executes them. */
-  async look(key: string): Promise<readonly [value: unknown, remaining: unknown]> {
+  async #look(key: string): Promise<readonly [value: unknown, remaining: unknown]> {
     const { works = true, failure } = this.seen.eval ?? {};
     if (!works || failure) return [await this.ask(["GET", key]), await this.ask(["PTTL", key])];
     const reply = await this.ask(["EVAL", peekScript.source, 1, key, "peek"]);
@@ -205,15 +183,15 @@ export class Session {
     return [text === "" && remaining === -2 ? null : text, remaining];
   }
 
-  /** The problem with the remaining time. A slow answer is no mistake. */
+  /** The problem with the remaining time. */
   ttlMistake(written: Written, remaining: unknown): string | undefined {
     if (this.#mayBeOver(written)) return undefined;
     const passed = this.now() - written.at;
-    if (!Number.isSafeInteger(remaining)) return "its ttl is no number";
-    const ms = Number(remaining);
-    if (ms === -1) return "it never expires";
+    const ms = Number.isSafeInteger(remaining) ? Number(remaining) : Number.NaN;
     if (ms >= written.ttl - passed - tolerance && ms <= written.ttl + tolerance) return undefined;
-    return `${ms} ms are left of ${written.ttl} after ${Math.round(passed)} ms`;
+    return ms === -1
+      ? "it never expires"
+      : `${ms} ms are left of ${written.ttl} after ${Math.round(passed)} ms`;
   }
 
   #mayBeOver({ ttl, at }: Written): boolean {
@@ -241,7 +219,7 @@ export class Session {
     if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return;
     const { stop, timeout } = this.settings;
     const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
-    const deleteAll = (signal: AbortSignal) => this.open().send(["DEL", ...this.#keys], signal);
+    const deleteAll = (signal: AbortSignal) => this.place.open().send(["DEL", ...this.#keys], signal);
     await this.limited(deleteAll, ms, new AbortController().signal).catch(() => undefined);
   }
 }

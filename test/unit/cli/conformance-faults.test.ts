@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { requirements } from "../../../src/cli/doctor/questions.ts";
-import { type Row, rowsOf } from "../../../src/cli/doctor/report.ts";
-import { probeTtl, type Seen } from "../../../src/cli/doctor/session.ts";
+import { probeTtl } from "../../../src/cli/doctor/session.ts";
 import { refusing } from "./conformance-bends.ts";
 import { bentServer, lacksOf } from "./conformance-bent.ts";
 import { faults, no, noEval, subscribed, wideFaults } from "./conformance-faults.ts";
@@ -21,9 +20,9 @@ test.each([...cases, ...Object.entries(wideFaults)])("a server of which %s", asy
 });
 
 test("a server that a stream breaks for everybody does not work", async () => {
-  const { ok, rows } = await bentServer(subscribed()).judged();
+  const { ok, advice } = await bentServer(subscribed()).judged();
   expect(ok).toBe(false);
-  expect(rows.find(({ level }) => level === "error")).toMatchObject({ need: "subscribe", answer: "no" });
+  expect(advice.filter(({ level }) => level === "error")).toMatchObject([{ code: "SUBSCRIBE" }]);
 });
 
 describe("an honest server", () => {
@@ -80,18 +79,15 @@ describe("what it writes", () => {
   });
 });
 
-describe("rowsOf", () => {
-  const failure = (message: string): Seen => ({ failure: { kind: "redis", status: 400, message } });
-  const all = Object.fromEntries(["token", ...needs].map((need) => [need, { works: true }]));
-
-  test.each<[string, Dialect, Row["level"]]>([
-    ["native", "redis", "note"],
-    ["native", "redis-8.4", "error"],
-    ["native", "upstash", "error"],
-    ["flag", "redis-8.4", "note"],
-    ["flag", "upstash", "error"],
-  ])("without %s, the dialect %s has a consequence of level %s", (need, dialect, level) => {
-    const rows = rowsOf({ seen: { ...all, [need]: failure("ERR syntax error") }, dialect });
-    expect(rows.filter(({ answer }) => answer !== "yes")).toMatchObject([{ need, answer: "no", level }]);
-  });
+// Without it, in a dialect, the advice has this level.
+test.each<[need: string, Dialect, level: string]>([
+  ["native", "redis", "note"],
+  ["native", "redis-8.4", "error"],
+  ["native", "upstash", "error"],
+  ["flag", "redis-8.4", "note"],
+  ["flag", "upstash", "error"],
+])("the lack of %s has in the dialect %s the level %s", async (need, dialect, level) => {
+  const lacking = refusing({ native: /IFEQ|DELEX/, flag: /#!lua flags/ }[need]!);
+  const { advice } = await bentServer(lacking, { dialect }).judged();
+  expect(advice).toContainEqual(expect.objectContaining({ code: need.toUpperCase(), level }));
 });

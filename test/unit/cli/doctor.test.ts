@@ -13,10 +13,13 @@ import { systemRuntime } from "../../../src/runtime/runtime.ts";
 
 const works = { works: true };
 const well: Examined = {
-  endpoint: "db",
-  number: 1,
-  url: "https://db.upstash.io",
-  variable: "UPSTASH_REDIS_REST_URL_1",
+  name: "db",
+  place: {
+    number: 1,
+    url: "https://db.upstash.io",
+    variable: "UPSTASH_REDIS_REST_URL_1",
+    open: () => memoryEndpoint(),
+  },
   dialect: "upstash",
   seen: {
     rest: works,
@@ -40,29 +43,39 @@ const atFirst = (kind: Failure["kind"], message: string, status?: number): SeenB
 const noNative = refused("ERR syntax error");
 const noFlag = refused("ERR Unexpected flag in script shebang: allow-key-locking");
 const noScripts = refused("NOPERM this user has no permissions to run the 'evalsha' command");
-const local = { url: "http://localhost:8079" };
-const rest = (url: string) => ({ url });
+/** Another place than that of `well`. */
+const at = (place: Partial<Examined["place"]>) => ({ place: { ...well.place, ...place } });
+const nameless = { place: { number: 1, url: "https://db.upstash.io", open: well.place.open } };
+const local = at({ url: "http://localhost:8079" });
 
 /** What is wrong with the first of three endpoints; of `seen`, what is not as it is at one that is well. */
 const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partial<Examined>])[] = [
   ["nothing", {}],
   ["a URL that cannot be used", atFirst("config", "endpoint.url is no URL")],
   ["a path", atFirst("config", "endpoint.url has a path (a gateway's: basePath)")],
-  ["http", atFirst("config", "endpoint.url must be https:// (see allowInsecure)"), rest("http://db.example")],
+  [
+    "http",
+    atFirst("config", "endpoint.url must be https:// (see allowInsecure)"),
+    at({ url: "http://db.example" }),
+  ],
   ["silence", atFirst("timeout", "no answer in time")],
   ["nothing listens on this machine", atFirst("network", "(ECONNREFUSED)"), local],
   ["a local endpoint breaks connections", atFirst("network", "(ECONNRESET)"), local],
   ["nothing listens elsewhere", atFirst("network", "(ECONNREFUSED)")],
-  ["no Redis server listens", atFirst("network", "(ECONNREFUSED)"), { variable: "REDIS_URL" }],
-  ["no Redis server", atFirst("malformed", "PING has another reply than PONG"), { variable: "REDIS_URL_2" }],
-  ["no such host", atFirst("network", "(ENOTFOUND)"), { variable: undefined }],
+  ["no Redis server listens", atFirst("network", "(ECONNREFUSED)"), at({ variable: "REDIS_URL" })],
+  [
+    "no Redis server",
+    atFirst("malformed", "PING has another reply than PONG"),
+    at({ variable: "REDIS_URL_2" }),
+  ],
+  ["no such host", atFirst("network", "(ENOTFOUND)"), nameless],
   ["a port without TLS", atFirst("network", "(ERR_SSL_WRONG_VERSION_NUMBER)")],
   ["a proxy's certificate", atFirst("network", "(UNABLE_TO_VERIFY_LEAF_SIGNATURE)")],
   ["an old certificate", atFirst("network", "(CERT_HAS_EXPIRED)")],
   ["401", atFirst("http", "HTTP 401", 401)],
   ["403", atFirst("http", "HTTP 403, ERR forbidden", 403)],
   ["a wrong token", atFirst("redis", "WRONGPASS", 400)],
-  ["a wrong token, as others say it", atFirst("redis", "Invalid token"), { variable: undefined }],
+  ["a wrong token, as others say it", atFirst("redis", "Invalid token"), nameless],
   ["a firewall's page", atFirst("http", answerReason("", 403), 403)],
   ["429", atFirst("http", "HTTP 429", 429)],
   ["a plan's limit", atFirst("redis", "ERR max daily request limit exceeded", 400)],
@@ -100,8 +113,8 @@ test("advice", async () => {
           : usual;
     const places = [
       { ...first, ...place, seen: { ...before, ...seen } },
-      { ...well, number: 2 },
-      { ...well, number: 3 },
+      { ...well, ...at({ number: 2 }) },
+      { ...well, ...at({ number: 3 }) },
     ];
     const lines = reportLines(diagnose(places), 500);
     return [
@@ -145,6 +158,8 @@ test.each([
   expect(advice.map(({ level }) => level)).toEqual(levels);
 });
 
+const placeOf = (endpoint: Endpoint) => ({ number: 1, url: "", open: () => endpoint });
+
 /** A session with an endpoint that may answer some commands in its own way. */
 function sessionOf(dialect: Dialect, answer: (line: string) => unknown = () => undefined, timeout = 1_000) {
   const endpoint = memoryEndpoint({ name: "e", dialect });
@@ -158,7 +173,7 @@ function sessionOf(dialect: Dialect, answer: (line: string) => unknown = () => u
     runtime: systemRuntime,
   };
   return {
-    session: new Session(() => ({ name: "e", dialect, exactReplies: true, send }), settings),
+    session: new Session(placeOf({ name: "e", dialect, exactReplies: true, send }), settings),
     endpoint,
   };
 }
@@ -195,7 +210,7 @@ test("waits no longer than its timeout", async () => {
       signal.addEventListener("abort", () => reject(new EndpointError("e", "timeout", "no answer")));
     });
   const { settings } = sessionOf("redis", undefined, 20).session;
-  const session = new Session(() => ({ name: "e", dialect: "redis", send: silent }), settings);
+  const session = new Session(placeOf({ name: "e", dialect: "redis", send: silent }), settings);
   const [examined] = await examine([session], questionsOf(false));
   expect(examined!.seen.rest).toEqual({
     failure: { kind: "timeout", message: "no answer", status: undefined },
@@ -213,7 +228,7 @@ test("reads the clock from the fastest reply, and none from a reply that is no t
     return [String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)];
   };
   const { settings } = sessionOf("redis").session;
-  const session = new Session(() => ({ name: "e", dialect: "redis", send }), { ...settings, runtime: time });
+  const session = new Session(placeOf({ name: "e", dialect: "redis", send }), { ...settings, runtime: time });
   // 2 s, less the 20 ms that it took and a whole millisecond. The round trip is that in the middle.
   const seen = { works: true, roundTrip: 60, clock: 1_979 };
   expect(await time.settle(askClock(session), 60_000)).toEqual(seen);

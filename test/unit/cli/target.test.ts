@@ -20,7 +20,7 @@ const redlock = new Redlock({ ...patient, endpoints: [endpoint] });
 afterEach(() => void endpoint.engine.execute(["FLUSHALL"]));
 
 const target = (given: Partial<Values>, variables: Record<string, string> = {}) =>
-  keyTarget("k", valuesOf(given), variables, redlock);
+  keyTarget({ values: valuesOf({ key: "k", ...given }), access: { places: [], variables } }, redlock);
 
 test.each<[Partial<Values>, options: object]>([
   [{}, { kind: "run" }],

@@ -82,9 +82,11 @@ test("a look leaves the terminal alone, is one line in a pipe, and breaks betwee
   const look = { finding: { ...held, votes, note: 'a";\n\u001b[2J\u202e' }, at: 0 };
   const start = "1970-01-01T00:00:00.000Z  r is held";
   const holder = String.raw`holder a; note "a\";\n\u001b[2J\u{202e}"`;
-  const line = `${start}; 8.2 s left; ${holder}; fence 7; votes held, e2 \\u{1b}[2J`;
+  const line = `${start}; ${holder}; remaining 8.2 s; fence 7; votes held, e2 \\u{1b}[2J`;
   expect(linesOf(look, "first", Infinity)).toEqual([line]);
-  expect(linesOf(look, "extended", Infinity)).toEqual([`${start}; extended; 8.2 s left; ${holder}; fence 7`]);
+  expect(linesOf(look, "extended", Infinity)).toEqual([
+    `${start}; extended; ${holder}; remaining 8.2 s; fence 7`,
+  ]);
   const lines = linesOf(look, "first", 60);
   expect(Math.max(...lines.map((each) => each.length))).toBeLessThanOrEqual(60);
   expect(lines.map((each) => each.slice(26)).join(" ")).toBe(line.slice(26));
