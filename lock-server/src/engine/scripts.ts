@@ -1,9 +1,10 @@
+import { sha1 } from "@noble/hashes/legacy.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { type Reply, type Twin, type TwinCall, TwinError } from "../twins/twin.ts";
 import { twins } from "../twins/twins.ts";
 import type { Command, CommandContext, CommandTable } from "./command.ts";
 import { execute, unknownCommand } from "./execute.ts";
 import { integer, ReplyError } from "./reply-error.ts";
-import { sha1 } from "./sha1.ts";
 
 // EVAL, EVALSHA and SCRIPT without Lua: the scripts of this version of redlock-edge are known, and their twins run.
 
@@ -32,10 +33,13 @@ const script: Command = (context, [subcommand, ...words]) => {
   }
 };
 
+/** The id of a script. Not by Web Crypto, which has only promises: a command is executed at once. */
+const shaOf = (text: string) => bytesToHex(sha1(utf8ToBytes(text)));
+
 /** The twin of a text, whose hash is known from now on. */
 function load(context: CommandContext, text: string): { readonly sha: string; readonly twin: Twin } {
-  const sha = sha1(text);
-  const plain = text.startsWith(upstashFlag) ? sha1(text.slice(upstashFlag.length)) : sha;
+  const sha = shaOf(text);
+  const plain = text.startsWith(upstashFlag) ? shaOf(text.slice(upstashFlag.length)) : sha;
   const twin = twins.get(plain);
   if (!twin) throw context.unknown("script");
   context.loaded?.set(sha, twin);
