@@ -1,10 +1,8 @@
-import { checkOptions, wrongType } from "./check.ts";
 import {
   checkLockServer,
   type LockServerNamespace,
   LockServerObject,
   type LockServerOptions,
-  lockServerOptionNames,
   Refusal,
 } from "./object.ts";
 
@@ -38,10 +36,9 @@ const minToken = 32;
 export function lockServerApp<Env>(options: LockServerAppOptions<Env>): {
   fetch(request: Request, env: Env): Promise<Response>;
 } {
-  checkOptions("lockServerApp", options, { ...lockServerOptionNames, locks: 1, tokens: 1 });
   const { locks, tokens, ...server } = options;
   for (const [name, given] of Object.entries({ locks, tokens })) {
-    if (typeof given !== "function") throw wrongType(name, given, "a function");
+    if (typeof given !== "function") throw new TypeError(`${name} must be a function of env`);
   }
   checkLockServer(server);
   return {

@@ -1,13 +1,5 @@
 import { type Endpoint, EndpointError } from "redlock-edge";
-import { checkOptions } from "./check.ts";
-import {
-  type LockServerNamespace,
-  LockServerObject,
-  type LockServerOptions,
-  lockServerOptionNames,
-  Refusal,
-} from "./object.ts";
-import { inTurns } from "./turns.ts";
+import { type LockServerNamespace, LockServerObject, type LockServerOptions, Refusal } from "./object.ts";
 
 /** By binding and options. On Workers each request makes an endpoint, and what one has learnt of the server is of use to all. */
 const known = new WeakMap<LockServerNamespace, Map<string, Endpoint>>();
@@ -22,7 +14,6 @@ const known = new WeakMap<LockServerNamespace, Map<string, Endpoint>>();
  * const redlock = new Redlock({ endpoints: [durableEndpoint(env.LOCKS)] });
  */
 export function durableEndpoint(namespace: LockServerNamespace, options: LockServerOptions = {}): Endpoint {
-  checkOptions("durableEndpoint", options, lockServerOptionNames);
   const { name = "locks", locationHint, jurisdiction } = options;
   const object = new LockServerObject(namespace, options);
   const endpoints = known.get(namespace) ?? new Map<string, Endpoint>();
@@ -34,17 +25,16 @@ export function durableEndpoint(namespace: LockServerNamespace, options: LockSer
 }
 
 function endpointOf(name: string, object: LockServerObject): Endpoint {
-  const ask = inTurns((commands, signal) => object.execute(commands, signal));
   return {
     name,
     dialect: "redis-8.4",
     exactReplies: true,
     async send(command, signal) {
-      const given = await ask(command, signal).catch((cause) => {
+      const [given] = await object.execute([command], signal).catch((cause) => {
         throw failureOf(name, cause, signal);
       });
-      if ("error" in given) throw new EndpointError(name, "redis", given.error);
-      return given.result;
+      if ("error" in given!) throw new EndpointError(name, "redis", given.error);
+      return given!.result;
     },
     async subscribe(channel, signal) {
       try {

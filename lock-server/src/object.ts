@@ -1,5 +1,3 @@
-import { wrongType } from "./check.ts";
-import { whyTooLong } from "./engine/limits.ts";
 import type { CommandResult } from "./lock-server.ts";
 
 /** A Durable Object that is reached by `fetch`. */
@@ -35,17 +33,16 @@ export interface LockServerOptions {
   readonly jurisdiction?: string | undefined;
 }
 
-/** The names of {@link LockServerOptions}. */
-export const lockServerOptionNames: Readonly<Record<keyof LockServerOptions, 1>> = {
-  name: 1,
-  locationHint: 1,
-  jurisdiction: 1,
-};
+const optionNames = ["name", "locationHint", "jurisdiction"];
 
 /** @throws TypeError | RangeError when an option is wrong */
 export function checkLockServer(options: LockServerOptions): void {
   for (const [option, text] of Object.entries(options)) {
-    if (text !== undefined && typeof text !== "string") throw wrongType(option, text, "a string");
+    // Without its jurisdiction, a server would be another one, and elsewhere.
+    if (!optionNames.includes(option)) {
+      throw new TypeError(`a lock server has no option ${option}; there are ${optionNames.join(", ")}`);
+    }
+    if (text !== undefined && typeof text !== "string") throw new TypeError(`${option} must be a string`);
   }
   if (options.name !== undefined && !/^[\w.-]{1,64}$/.test(options.name)) {
     throw new RangeError("name must have 1 … 64 letters, digits, '-', '_' and '.'");
@@ -81,14 +78,12 @@ export class LockServerObject {
   /**
    * Executes commands in one request. One that fails has its error as its result.
    *
-   * @throws Refusal when there are too many, or the object refuses all, and what `fetch` throws
+   * @throws Refusal when the object refuses all, and what `fetch` throws
    */
   async execute(
     commands: readonly (readonly (string | number)[])[],
     signal?: AbortSignal,
   ): Promise<readonly CommandResult[]> {
-    const tooLong = whyTooLong(commands);
-    if (tooLong) throw new Refusal(413, tooLong);
     // As texts: JSON has no number for Infinity, and would say null.
     const body = JSON.stringify(commands.map((command) => command.map(String)));
     const answer = await this.#send("", { method: "POST", body, ...(signal && { signal }) });
@@ -112,10 +107,8 @@ export class LockServerObject {
 
 function checkBinding(binding: LockServerNamespace): void {
   if (typeof Object(binding).idFromName === "function") return;
-  throw wrongType(
-    "the namespace",
-    binding,
-    "a binding of a LockServer, for example env.LOCKS; is it in the Wrangler configuration?",
+  throw new TypeError(
+    `the namespace must be a binding of a LockServer, such as env.LOCKS, got ${binding}: is it in the Wrangler configuration?`,
   );
 }
 

@@ -15,27 +15,6 @@ const threeOf = (locks: LockServerNamespace) =>
   ["one", "two", "three"].map((name) => durableEndpoint(locks, { name: `binding-${name}` }));
 
 export const cases: Readonly<Record<string, Case>> = {
-  async "20 locks of one turn take 2 requests to each server"(locks) {
-    let requests = 0;
-    const counted: LockServerNamespace = {
-      idFromName: (name) => locks.idFromName(name),
-      get(id) {
-        const stub = locks.get(id);
-        return {
-          fetch(url, init) {
-            requests += 1;
-            return stub.fetch(url, init);
-          },
-        };
-      },
-    };
-    const redlock = new Redlock({ ...patient, endpoints: threeOf(counted) });
-    const held = await Promise.all(Array.from({ length: 20 }, () => redlock.acquire(fresh())));
-    same(requests, 3, "requests to acquire");
-    await Promise.all(held.map((lock) => lock.release()));
-    same(requests, 6, "requests in all");
-  },
-
   async "a waiter that is woken up, and a run"(locks) {
     const endpoints = threeOf(locks);
     // Whoever is not woken up waits longer than the test.
