@@ -1,7 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { isLoopback } from "../rest/http/faults-api.ts";
-import { UsageError } from "./line.ts";
+import { UsageError } from "./options.ts";
 
 // Files of variables, such as `.env` and wrangler's `.dev.vars`: one KEY="value" per line.
 

@@ -2,11 +2,9 @@ import { printable } from "../../../src/cli/text.ts";
 import type { DevPage } from "../page/server.ts";
 import type { LoggedCommand } from "../rest/command-log.ts";
 import { isLoopback } from "../rest/http/faults-api.ts";
-import { type LocalEndpoints, start } from "../rest/start.ts";
+import { type LocalEndpoints, type StartOptions, start } from "../rest/start.ts";
 import { tokenBefore, writeVariables } from "./env-file.ts";
-import { parseLine, UsageError } from "./line.ts";
-import { type CommandRequest, commandOptions, commandRequest, help } from "./options.ts";
-import { startError } from "./start-error.ts";
+import { help, integer, type Line, parseLine, UsageError } from "./options.ts";
 
 /** What the command has of its surroundings. */
 export interface CommandEnvironment {
@@ -26,46 +24,47 @@ export interface CommandEnvironment {
 export async function runCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
   const { out, warn } = environment;
   try {
-    const line = parseLine(args, commandOptions);
-    if (line.help) out(help.trimEnd());
+    const line = parseLine(args);
+    if (line.help) out(help);
     else if (line.version) out(await environment.version());
-    else await runEndpoints(commandRequest(line), environment);
+    else await runEndpoints(line, environment);
     return 0;
   } catch (error) {
-    warn(printable(`redis-rest-local: ${(error as Error).message}`));
+    warn(printable(`redis-rest-local: ${messageOf(error as NodeJS.ErrnoException)}`));
     const isMisuse = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
     if (isMisuse) warn("Try: redis-rest-local --help");
     return isMisuse ? 2 : 1;
   }
 }
 
-async function runEndpoints(request: CommandRequest, environment: CommandEnvironment): Promise<void> {
+const messageOf = ({ code, message }: NodeJS.ErrnoException) =>
+  code === "EADDRINUSE"
+    ? `${message}, perhaps by another redis-rest-local: stop it, or choose another --port or --page-port`
+    : message;
+
+async function runEndpoints(line: Line, environment: CommandEnvironment): Promise<void> {
   const { out, warn, stop } = environment;
-  const onLog = (entry: LoggedCommand & { endpoint: string }) => out(logLine(entry));
-  const token = request.start.token ?? (request.writeEnv && (await tokenBefore(request.writeEnv)));
-  const options = {
-    ...request.start,
-    keepsAlive: true,
-    ...(token && { token }),
-    ...(request.log && { onLog }),
-  };
-  const local = await start(options).catch((error) => {
-    throw startError(error, "--port");
-  });
+  const { "write-env": file, "page-port": pagePort = "0", host } = line;
+  const downs = line.down?.map((number) => integer("--down", number)) ?? [];
+  const port = integer("--page-port", pagePort, 65_535);
+  const token = line.token ?? (file && (await tokenBefore(file)));
+  const local = await start(startOptions({ ...line, ...(token && { token }) }, out));
   let page: DevPage | undefined;
   try {
-    for (const number of request.down) {
+    for (const number of downs) {
       const endpoint = local.endpoints[number - 1];
       if (!endpoint) throw new UsageError(`--down: there is no endpoint ${number}`);
       endpoint.faults.add({ fault: "down" });
     }
     const variables = Object.entries(local.env());
     // Written first: the output says that it is.
-    if (request.writeEnv !== undefined) await writeVariables(request.writeEnv, variables);
-    page = await pageOf(local, request, environment);
-    for (const line of announcement(local, request.writeEnv, page)) out(line);
+    if (file !== undefined) await writeVariables(file, variables);
+    if (!line["no-page"] && environment.pageScript) {
+      const { openPage } = await import("../page/server.ts");
+      page = await openPage(local, { port, script: environment.pageScript });
+    }
+    for (const each of announcement(local, file, page)) out(each);
     for (const [name, value] of variables) out(`export ${name}="${value}"`);
-    const { host } = request.start;
     if (host !== undefined && !isLoopback(host)) {
       warn(
         `redis-rest-local: ${host} is not loopback: everyone who reaches this machine and has the token can connect`,
@@ -78,17 +77,17 @@ async function runEndpoints(request: CommandRequest, environment: CommandEnviron
   }
 }
 
-async function pageOf(
-  local: LocalEndpoints,
-  { pagePort: port }: CommandRequest,
-  { pageScript: script }: CommandEnvironment,
-): Promise<DevPage | undefined> {
-  if (port === undefined || !script) return undefined;
-  // Only this command needs it: those that inspect and free locks start without it.
-  const { openPage } = await import("../page/server.ts");
-  return openPage(local, { port, script }).catch((error) => {
-    throw startError(error, "--page-port");
-  });
+/** What `start` checks itself is passed on as it is. */
+function startOptions(line: Line, out: CommandEnvironment["out"]): StartOptions {
+  const { count, port, engine, dialect, redis, host, token, faults, log } = line;
+  return {
+    keepsAlive: true,
+    count: count && integer("--count", count),
+    port: port && integer("--port", port),
+    onLog: log && ((entry: LoggedCommand & { endpoint: string }) => out(logLine(entry))),
+    faultsApi: faults,
+    ...{ engine, dialect, redis, host, token },
+  } as StartOptions;
 }
 
 // Comments, so that all output up to the log can be pasted into a shell. They have none of its special characters: zsh
@@ -99,34 +98,30 @@ function announcement(
   page: DevPage | undefined,
 ): string[] {
   const behind = engine === "redis" ? "Redis" : "the embedded engine";
-  const written = file === undefined || /^[\w@%+=:,./-]+$/.test(file) ? file : "FILE";
-  const [they, them] = endpoints.length === 1 ? ["It runs", "it"] : ["They run", "them"];
+  const isOne = endpoints.length === 1;
+  const them = isOne ? "it" : "them";
   return [
-    `# ${endpoints.length} endpoint${endpoints.length === 1 ? "" : "s"} in front of ${behind}. ${they} until Ctrl-C in this terminal.`,
+    `# ${endpoints.length} endpoint${isOne ? "" : "s"} in front of ${behind}. ${isOne ? "It runs" : "They run"} until Ctrl-C in this terminal.`,
     ...endpoints.map(
-      ({ name, url, redisUrl }) => `# ${name}: ${url}${redisUrl ? ` with ${hidePassword(redisUrl)}` : ""}`,
+      ({ name, url, redisUrl }) =>
+        `# ${name}: ${url}${redisUrl ? ` with Redis at ${new URL(redisUrl).host}` : ""}`,
     ),
-    `# read-only token: ${endpoints[0]!.readOnlyToken}`,
+    `# read-only token: ${endpoints[0].readOnlyToken}`,
     ...(page ? [`# What happens here, in a browser on this machine: ${page.url}`] : []),
     "#",
-    ...(written === undefined
+    ...(file === undefined
       ? [
           `# Your program finds ${them} by the variables below.`,
           "# Next: paste all of this into another terminal and start your program there.",
           "# To get a file instead: redis-rest-local --write-env .dev.vars",
         ]
       : [
-          `# Your program finds ${them} by the variables below. They are in ${written} as well.`,
-          `# Next, in another terminal, for example: node --env-file=${written} app.mjs`,
+          `# Your program finds ${them} by the variables below. They are in ${file} as well.`,
+          `# Next, in another terminal, for example: node --env-file=${file} app.mjs`,
           "# Wrangler reads .dev.vars by itself.",
         ]),
     "#",
   ];
-}
-
-function hidePassword(address: string): string {
-  const { protocol, host } = new URL(address);
-  return `${protocol}//${host}`;
 }
 
 function logLine({

@@ -69,14 +69,14 @@ describe("redis-rest-local", () => {
   test("prints help and version with exit code 0", async () => {
     expect(await runToEnd("--help")).toBe(0);
     expect(lines.join("\n")).toMatch(/^Usage: redis-rest-local/);
-    for (const option of ["--count", "--write-env", "--down", "--faults"]) expect(lines[0]).toContain(option);
+    expect(lines[0]).toMatch(/\n {2}--count <n> {10}how many endpoints \(3\)\n/);
     lines = [];
     expect(await runToEnd("--version")).toBe(0);
     expect(lines).toEqual(["1.2.3"]);
     expect(warnings).toEqual([]);
   });
 
-  test.each(["--bogus", "--count 0", "--redis http://x", "--engine embedded --down 9"])(
+  test.each(["--bogus", "--count 0", "--engine mysql", "--redis http://x", "--engine embedded --down 9"])(
     "exits with 2 and a hint after '%s'",
     async (line) => {
       expect(await runToEnd(line)).toBe(2);
@@ -188,30 +188,17 @@ describe("redis-rest-local", () => {
     expect(await runToEnd(`--engine embedded --count 1 ${option} ${port}`)).toBe(1);
     expect(warnings).toEqual([
       expect.stringMatching(
-        new RegExp(`^redis-rest-local: port ${port} of 127.0.0.1 is in use.* with ${option},`),
+        new RegExp(`^redis-rest-local: .* in use 127.0.0.1:${port}, .* choose another .*${option}\\b`),
       ),
     ]);
     server.close();
   });
 
-  test("says what to do where redis-server, its folder or the address is missing", async () => {
-    const { PATH, TMPDIR } = process.env;
-    try {
-      process.env.PATH = directory;
-      expect(await runToEnd("--engine redis")).toBe(1);
-      await writeFile(join(directory, "redis-server"), "", { mode: 0o755 });
-      process.env.TMPDIR = join(directory, "none");
-      expect(await runToEnd("--engine redis")).toBe(1);
-    } finally {
-      Object.assign(process.env, { PATH, TMPDIR });
-      if (TMPDIR === undefined) delete process.env.TMPDIR;
-    }
-    expect(await runToEnd("--engine embedded --host 192.0.2.1")).toBe(1);
-    expect(warnings).toEqual([
-      expect.stringMatching(/redis-server is not on PATH: install it/),
-      expect.stringMatching(/no folder can be made.*ENOENT.*set TMPDIR/),
-      expect.stringMatching(/--host is not an address of this machine/),
-    ]);
+  test("says what to do where redis-server is missing", async () => {
+    const { PATH } = process.env;
+    process.env.PATH = directory;
+    expect(await runToEnd("--engine redis").finally(() => Object.assign(process.env, { PATH }))).toBe(1);
+    expect(warnings).toEqual([expect.stringMatching(/redis-server is not on PATH: install it/)]);
   });
 
   test("warns of an address that other machines can reach", async () => {
