@@ -6,14 +6,7 @@
 export { ReplyError } from "../../lock-server/src/engine/reply-error.ts";
 export type { Reply } from "../../lock-server/src/twins/twin.ts";
 export { Engine, type EngineOptions, type Push } from "./engine/engine.ts";
-export {
-  type FaultKind,
-  type FaultPlan,
-  type FaultRule,
-  Faults,
-  type MessagePlan,
-  type StreamPlan,
-} from "./faults/faults.ts";
+export { type FaultKind, type FaultRule, Faults } from "./faults/faults.ts";
 export { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./rest/backend.ts";
 export { CommandLog, type LoggedCommand } from "./rest/command-log.ts";
 export { EmbeddedBackend } from "./rest/embedded-backend.ts";

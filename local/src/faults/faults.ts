@@ -1,4 +1,14 @@
-import { checkNumber, wrongType } from "../../../lock-server/src/check.ts";
+import {
+  checkNumber,
+  checkOptions,
+  checkText,
+  integer,
+  number,
+  oneOf,
+  type Schema,
+  typed,
+  wrongType,
+} from "../../../src/check/check.ts";
 import { systemRuntime } from "../runtime.ts";
 
 /** A failure between a client and one endpoint. */
@@ -61,53 +71,32 @@ export interface FaultRule {
   readonly reset?: boolean;
 }
 
-/** The faults of one request: all matching rules together. */
-export interface FaultPlan {
-  readonly down: boolean;
-  readonly dropRequest: boolean;
-  readonly dropReply: boolean;
-  readonly reset: boolean;
-  /** ms before the request is executed. */
-  readonly delay: number;
-  /** ms between execution and reply. */
-  readonly delayReply: number;
-  readonly reorder: boolean;
-  readonly duplicate: boolean;
-  /** The HTTP status of an error; undefined: none. */
-  readonly status: number | undefined;
-  readonly html: boolean;
-}
+/** What one request, stream or message has of each fault: the first rule, with the `ms` of all. */
+export type FaultPlan = { readonly [Kind in FaultKind]?: FaultRule & { readonly ms: number } };
 
-/** The faults of one stream of events. */
-export interface StreamPlan {
-  /** ms from its confirmation to its end; undefined: it is not cut. */
-  readonly cutAfter: number | undefined;
-  /** Whether the cut breaks the connection. */
-  readonly reset: boolean;
-  readonly silent: boolean;
-}
+const kinds = {
+  request: ["down", "drop-request", "drop-reply", "delay", "delay-reply", "reorder", "duplicate", "status"],
+  stream: ["cut-stream", "silent-stream"],
+  message: ["drop-message", "duplicate-message", "delay-message"],
+} as const satisfies Readonly<Record<string, readonly FaultKind[]>>;
 
-/** The faults of one message of a stream. */
-export interface MessagePlan {
-  readonly drop: boolean;
-  readonly duplicate: boolean;
-  /** ms by which it is late. */
-  readonly delay: number;
-}
+const schema: Schema<FaultRule> = {
+  fault: oneOf(...Object.values(kinds).flat()),
+  command: (name, command) => checkText(name, command),
+  probability: number(0, 1),
+  times: integer(1, Number.MAX_SAFE_INTEGER),
+  ms: checkDuration,
+  status: integer(300, 599),
+  html: typed("boolean"),
+  reset: typed("boolean"),
+};
 
-const requestKinds: readonly FaultKind[] = [
-  "down",
-  "drop-request",
-  "drop-reply",
-  "delay",
-  "delay-reply",
-  "reorder",
-  "duplicate",
-  "status",
-];
-const streamKinds: readonly FaultKind[] = ["cut-stream", "silent-stream"];
-const messageKinds: readonly FaultKind[] = ["drop-message", "duplicate-message", "delay-message"];
-const kinds: readonly FaultKind[] = [...requestKinds, ...streamKinds, ...messageKinds];
+function checkDuration(name: string, ms: NonNullable<FaultRule["ms"]>): void {
+  const ends = typeof ms === "object" ? ms : ([ms, ms] as const);
+  for (const end of ends) checkNumber(name, end, 0, Number.MAX_SAFE_INTEGER);
+  if (ends.length === 2 && ends[0] <= ends[1]) return;
+  throw new RangeError(`${name} must be a number or [least, most], got ${JSON.stringify(ms)}`);
+}
 
 interface ActiveRule {
   readonly rule: FaultRule;
@@ -115,12 +104,11 @@ interface ActiveRule {
 }
 
 /**
- * The fault rules of one endpoint. It plans the faults of each request; the endpoint carries them out.
+ * The fault rules of one endpoint, which carries them out.
  *
  * @example
  * const faults = new Faults([{ fault: "drop-reply", command: "SET", times: 1 }]);
- * faults.plan("set").dropReply; // true
- * faults.plan("set").dropReply; // false: the rule has ended
+ * faults.list(); // what is left of the rules
  */
 export class Faults {
   readonly #random: () => number;
@@ -144,7 +132,7 @@ export class Faults {
    * @throws TypeError | RangeError for an invalid rule, with the offending value
    */
   add(rule: FaultRule): () => void {
-    checkRule(rule);
+    checkOptions("a fault", rule, schema, { required: ["fault"] });
     const added: ActiveRule = { rule: { ...rule }, remaining: rule.times ?? Number.POSITIVE_INFINITY };
     this.#active.push(added);
     return () => {
@@ -165,71 +153,25 @@ export class Faults {
   }
 
   /**
-   * Plans the faults of one request. Each rule that applies uses up one of its `times`. Delays add up; of several
-   * statuses, the first rule's is used.
+   * Plans the faults of one request, or of a stream or a message that a command has opened. Each rule that applies uses up
+   * one of its `times`. Delays add up; of several cuts of a stream, the first one ends it.
    *
-   * @param command the command's name, in any case
+   * @param command in any case
+   * @internal
    */
-  plan(command: string): FaultPlan {
-    const { hits, has, total } = this.#take(requestKinds, command);
-    const answered = hits.find((rule) => rule.fault === "status");
-    return {
-      down: has("down"),
-      dropRequest: has("drop-request"),
-      dropReply: has("drop-reply"),
-      reset: hits.some((rule) => rule.fault.startsWith("drop-") && rule.reset === true),
-      delay: total("delay"),
-      delayReply: total("delay-reply"),
-      reorder: has("reorder"),
-      duplicate: has("duplicate"),
-      status: answered && (answered.status ?? 500),
-      html: answered?.html ?? false,
-    };
-  }
-
-  /**
-   * Plans the faults of a stream of events that begins. Of several cuts, the first one ends it.
-   *
-   * @param command the command that opened it, in any case
-   */
-  planStream(command: string): StreamPlan {
-    const { hits, has } = this.#take(streamKinds, command);
-    const cuts = hits.flatMap(({ fault, ms, reset = false }) =>
-      fault === "cut-stream" ? [{ after: this.#duration(ms), reset }] : [],
-    );
-    const [first] = cuts.sort((left, right) => left.after - right.after);
-    return { cutAfter: first?.after, reset: first?.reset ?? false, silent: has("silent-stream") };
-  }
-
-  /**
-   * Plans the faults of one message of a stream.
-   *
-   * @param command the command that opened the stream, in any case
-   */
-  planMessage(command: string): MessagePlan {
-    const { has, total } = this.#take(messageKinds, command);
-    return {
-      drop: has("drop-message"),
-      duplicate: has("duplicate-message"),
-      delay: total("delay-message"),
-    };
-  }
-
-  /** The rules of some kinds that apply to a command; each of them uses up one of its `times`. */
-  #take(among: readonly FaultKind[], command: string) {
-    const hits = this.#active
-      .filter(({ rule }) => among.includes(rule.fault) && this.#hits(rule, command))
-      .map((active) => {
-        active.remaining--;
-        return active.rule;
-      });
-    this.#active = this.#active.filter(({ remaining }) => remaining > 0);
-    return {
-      hits,
-      has: (fault: FaultKind) => hits.some((rule) => rule.fault === fault),
-      total: (fault: FaultKind) =>
-        hits.reduce((sum, rule) => (rule.fault === fault ? sum + this.#duration(rule.ms) : sum), 0),
-    };
+  plan(command: string, of: keyof typeof kinds = "request"): FaultPlan {
+    const among: readonly FaultKind[] = kinds[of];
+    const hits = this.#active.filter(({ rule }) => among.includes(rule.fault) && this.#hits(rule, command));
+    this.#active = this.#active.filter((active) => !hits.includes(active) || --active.remaining > 0);
+    const plan: { -readonly [Kind in FaultKind]?: NonNullable<FaultPlan[Kind]> } = {};
+    for (const { rule } of hits) {
+      const before = plan[rule.fault];
+      const own = { ...rule, ms: this.#duration(rule.ms) };
+      if (!before) plan[rule.fault] = own;
+      else if (rule.fault !== "cut-stream") plan[rule.fault] = { ...before, ms: before.ms + own.ms };
+      else if (own.ms < before.ms) plan[rule.fault] = own;
+    }
+    return plan;
   }
 
   #hits({ command, probability = 1 }: FaultRule, name: string): boolean {
@@ -243,49 +185,4 @@ export class Faults {
     const [least, most] = ms;
     return least + this.#random() * (most - least);
   }
-}
-
-const fields = ["fault", "command", "probability", "times", "ms", "status", "html", "reset"];
-
-function checkRule(rule: FaultRule): void {
-  if (typeof rule !== "object" || rule === null) {
-    throw new TypeError(`a fault must be an object, got ${String(rule)}`);
-  }
-  const other = Object.keys(rule).find((field) => !fields.includes(field));
-  if (other !== undefined) {
-    throw new TypeError(`a fault has no field ${JSON.stringify(other)}; there are ${fields.join(", ")}`);
-  }
-  const { fault, command, probability, times, ms, status, html, reset } = rule;
-  if (!kinds.includes(fault)) {
-    throw new TypeError(`fault must be one of ${kinds.join(", ")}, got ${JSON.stringify(fault)}`);
-  }
-  if (command !== undefined && (typeof command !== "string" || command === "")) {
-    throw new TypeError(`command must be the name of a command, got ${JSON.stringify(command)}`);
-  }
-  if (probability !== undefined) checkNumber("probability", probability, 0, 1);
-  if (times !== undefined) {
-    checkNumber("times", times, 1, Number.MAX_SAFE_INTEGER);
-    if (!Number.isInteger(times)) throw new RangeError(`times must be an integer, got ${times}`);
-  }
-  if (ms !== undefined) checkDuration(ms);
-  if (status !== undefined) {
-    checkNumber("status", status, 300, 599);
-    if (!Number.isInteger(status)) throw new RangeError(`status must be an integer, got ${status}`);
-  }
-  for (const [field, value] of Object.entries({ html, reset })) {
-    if (value !== undefined && typeof value !== "boolean") {
-      throw new TypeError(`${field} must be true or false, got ${JSON.stringify(value)}`);
-    }
-  }
-}
-
-function checkDuration(ms: NonNullable<FaultRule["ms"]>): void {
-  const ends: readonly unknown[] = Array.isArray(ms) ? ms : [ms, ms];
-  if (ends.length !== 2) {
-    throw new TypeError(`ms must be a number or [least, most], got ${JSON.stringify(ms)}`);
-  }
-  const [least, most] = ends;
-  for (const end of ends) checkNumber("ms", end as number, 0, Number.MAX_SAFE_INTEGER);
-  if ((least as number) > (most as number))
-    throw new RangeError(`ms must be [least, most], got ${JSON.stringify(ms)}`);
 }

@@ -4,7 +4,7 @@ import type { Faults } from "./faults.ts";
 
 /** What {@link withStreamFaults} needs. */
 export interface StreamFaultOptions {
-  readonly faults: Pick<Faults, "planStream" | "planMessage">;
+  readonly faults: Pick<Faults, "plan">;
   /** The command that opened the stream, for the rules that are for one command. */
   readonly command: string;
   readonly timer: Runtime["timer"];
@@ -15,7 +15,7 @@ export function withStreamFaults(
   source: ReadableStream<Uint8Array>,
   { faults, command, timer }: StreamFaultOptions,
 ): ReadableStream<Uint8Array> {
-  const { cutAfter, reset, silent } = faults.planStream(command);
+  const { "cut-stream": cut, "silent-stream": silent } = faults.plan(command, "stream");
   const reader = source.getReader();
   const timers = new Set<() => void>();
   const stream = eventStream(() => {
@@ -37,13 +37,13 @@ export function withStreamFaults(
       return;
     }
     if (silent) return;
-    const { drop, duplicate, delay } = faults.planMessage(command);
-    if (drop) return;
+    const plan = faults.plan(command, "message");
+    if (plan["drop-message"]) return;
     const send = () => {
       stream.send(event);
-      if (duplicate) stream.send(event);
+      if (plan["duplicate-message"]) stream.send(event);
     };
-    if (delay > 0) later(delay, send);
+    if (plan["delay-message"]) later(plan["delay-message"].ms, send);
     else send();
   }
 
@@ -52,9 +52,7 @@ export function withStreamFaults(
     stream.end();
   }
 
-  if (cutAfter !== undefined) {
-    later(cutAfter, () => stream.end(reset ? new Error("the connection was reset") : undefined));
-  }
+  if (cut) later(cut.ms, () => stream.end(cut.reset ? new Error("the connection was reset") : undefined));
   passAll().catch((error: unknown) => stream.end(error));
   return stream.body;
 }

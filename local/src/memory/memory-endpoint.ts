@@ -5,13 +5,14 @@ import {
   EndpointError,
   type EndpointErrorKind,
 } from "redlock-edge";
-import { checkOptions } from "../../../lock-server/src/check.ts";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
-import { checkDialect } from "../engine/dialect.ts";
-import { Engine, type Push } from "../engine/engine.ts";
+import { checkOptions, later, type Schema, typed } from "../../../src/check/check.ts";
+import { dialectCheck } from "../engine/dialect.ts";
+import { Engine } from "../engine/engine.ts";
 import { type EventStream, eventOf, eventStream } from "../event-stream.ts";
-import { type FaultPlan, type FaultRule, Faults } from "../faults/faults.ts";
+import { type FaultRule, Faults } from "../faults/faults.ts";
+import { Line } from "../faults/line.ts";
 import { withStreamFaults } from "../faults/stream-faults.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 
@@ -31,12 +32,12 @@ export interface MemoryEndpointOptions {
   readonly faults?: readonly FaultRule[];
 }
 
-const optionNames: Readonly<Record<keyof MemoryEndpointOptions, 1>> = {
-  name: 1,
-  dialect: 1,
-  runtime: 1,
-  clockOffset: 1,
-  faults: 1,
+const schema: Schema<MemoryEndpointOptions> = {
+  name: typed("string"),
+  dialect: dialectCheck,
+  runtime: typed("object"),
+  clockOffset: later,
+  faults: later,
 };
 
 /** One request to a {@link MemoryEndpoint}, in the order of arrival. The end of a stream is an entry UNSUBSCRIBE. */
@@ -69,19 +70,13 @@ export interface MemoryEndpoint extends Endpoint {
    * begins: server-sent events, `data: subscribe,<channel>,<count>` first, then `data: message,<channel>,<payload>`. The
    * request has all faults of its command, the stream those of streams and messages. Timers are the runtime's. It ends
    * when `signal` aborts, when the body is cancelled, and when the endpoint stops.
-   *
-   * @param command SUBSCRIBE, with its channels
    */
-  stream(command: Command, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   /** Stops it as a crash does: requests that arrive from now on, delayed ones included, are refused; streams break. */
   stop(): void;
   /** Starts it again. `memory: "kept"` (default) with its data; `"lost"` with neither data nor cached scripts. */
   start(options?: { readonly memory?: "kept" | "lost" }): void;
 }
-
-// How long a reordered request waits at most for the next one to overtake it, in ms.
-const reorderLimit = 1000;
 
 /**
  * An endpoint for tests, with an {@link Engine} instead of a server: it needs no network and no account, and can have
@@ -97,7 +92,7 @@ const reorderLimit = 1000;
  * @throws TypeError | RangeError for a wrong option or an invalid fault rule
  */
 export function memoryEndpoint(options: MemoryEndpointOptions = {}): MemoryEndpoint {
-  checkOptions("memoryEndpoint", options, optionNames);
+  checkOptions("memoryEndpoint", options, schema);
   return new InProcessEndpoint(options);
 }
 
@@ -110,25 +105,31 @@ class InProcessEndpoint implements MemoryEndpoint {
   readonly log: LogEntry[] = [];
   clockOffset: number | (() => number);
   readonly #runtime: Runtime;
+  readonly #line: Line;
   #running = true;
-  /** Execute the requests that wait for the next one to overtake them. */
-  #overtakable: (() => void)[] = [];
   readonly #streams = new Set<EventStream>();
 
   constructor(options: MemoryEndpointOptions) {
-    this.name = options.name ?? "memory";
-    this.dialect = checkDialect(options.dialect) ?? "upstash";
-    this.clockOffset = options.clockOffset ?? 0;
-    this.#runtime = options.runtime ?? systemRuntime;
-    this.faults = new Faults(options.faults, () => this.#runtime.random());
-    this.engine = new Engine({
-      dialect: this.dialect,
-      now: () => this.#runtime.now() + this.#offset(),
-    });
+    const { name = "memory", dialect = "upstash", clockOffset = 0, runtime = systemRuntime } = options;
+    this.name = name;
+    this.dialect = dialect;
+    this.clockOffset = clockOffset;
+    this.#runtime = runtime;
+    this.faults = new Faults(options.faults, () => runtime.random());
+    this.#line = new Line(this.faults, this.#timer);
+    this.engine = new Engine({ dialect, now: () => runtime.now() + this.#offset() });
+  }
+
+  // Looked up at each call: a test may replace it.
+  readonly #timer: Runtime["timer"] = (ms, callback) => this.#runtime.timer(ms, callback);
+
+  #offset(): number {
+    return typeof this.clockOffset === "function" ? this.clockOffset() : this.clockOffset;
   }
 
   stop(): void {
     this.#running = false;
+    this.#line.cut();
     for (const stream of this.#streams) stream.end(this.#connectionFailed("reset"));
   }
 
@@ -138,163 +139,84 @@ class InProcessEndpoint implements MemoryEndpoint {
   }
 
   send(command: Command, signal: AbortSignal): Promise<Reply> {
-    return this.#request(command, signal, { execute: (sent) => this.engine.execute(sent) });
+    return this.#request(command, signal, {
+      execute: (sent) => this.engine.execute(sent),
+      discard: () => undefined,
+    });
   }
 
-  async stream(command: Command, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    const stream = await this.#request(command, signal, {
-      execute: (sent) => this.#open(sent, signal),
+  async subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const { body } = await this.#request(["SUBSCRIBE", channel], signal, {
+      execute: () => this.#open(channel, signal),
       discard: (opened) => opened.end(),
     });
-    const timer: Runtime["timer"] = (ms, callback) => this.#runtime.timer(ms, callback);
-    return withStreamFaults(stream.body, { faults: this.faults, command: String(command[0]), timer });
+    return withStreamFaults(body, { faults: this.faults, command: "SUBSCRIBE", timer: this.#timer });
   }
 
-  subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.stream(["SUBSCRIBE", channel], signal);
-  }
-
-  #open([name, ...names]: Command, signal: AbortSignal): EventStream {
-    if (String(name).toUpperCase() !== "SUBSCRIBE") {
-      throw new ReplyError(`ERR Command is not available: '${name}'`);
-    }
-    if (names.length === 0) throw new ReplyError("ERR wrong number of arguments for 'subscribe' command");
+  #open(channel: string, signal: AbortSignal): EventStream {
     const abort = () => stream.end(this.#error("timeout", "aborted", { cause: signal.reason }));
     const stream = eventStream(() => {
       signal.removeEventListener("abort", abort);
       this.#streams.delete(stream);
       unsubscribe();
-      const command = ["UNSUBSCRIBE", ...names];
+      const command = ["UNSUBSCRIBE", channel];
       this.log.push({ command, billed: 1, at: this.#runtime.now(), outcome: "replied" });
     });
-    const send = (push: Push) => stream.send(eventOf(push));
-    const unsubscribe = this.engine.subscribe(names.map(String), send);
+    const unsubscribe = this.engine.subscribe([channel], (push) => stream.send(eventOf(push)));
     this.#streams.add(stream);
     signal.addEventListener("abort", abort);
     return stream;
   }
 
+  /** Sends a request, which goes on if its signal aborts. */
   #request<Answer>(command: Command, signal: AbortSignal, operation: Operation<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const abandon = () => {
-        signal.removeEventListener("abort", abandon);
-        reject(this.#error("timeout", reasonOf(signal), { cause: signal.reason }));
+      const abandon = () => reject(this.#error("timeout", reasonOf(signal), { cause: signal.reason }));
+      if (signal.aborted) return abandon();
+      signal.addEventListener("abort", abandon, { once: true });
+      const take = (answer: Answer) => {
+        if (signal.aborted) operation.discard(answer);
+        resolve(answer);
       };
-      if (signal.aborted) {
-        abandon();
-        return;
-      }
-      signal.addEventListener("abort", abandon);
-      const answer = (settlePromise: () => void) => {
-        signal.removeEventListener("abort", abandon);
-        settlePromise();
-      };
-      this.#transmit(command, {
-        ...operation,
-        reply(reply) {
-          if (signal.aborted) operation.discard?.(reply);
-          answer(() => resolve(reply));
-        },
-        fail: (error) => answer(() => reject(error)),
-      });
+      const end = () => signal.removeEventListener("abort", abandon);
+      this.#carry(command, operation).then(take, reject).then(end);
     });
   }
 
-  /** Sends a request to the engine and its reply back, with the faults of the plan. */
-  #transmit<Answer>(command: Command, client: Client<Answer>): void {
-    const entry: Writable<LogEntry> = {
-      command: [...command],
-      billed: 0,
-      at: this.#runtime.now(),
-      outcome: "pending",
-    };
+  async #carry<Answer>(command: Command, { execute, discard }: Operation<Answer>): Promise<Answer> {
+    const at = this.#runtime.now();
+    const entry: Writable<LogEntry> = { command: [...command], billed: 0, at, outcome: "pending" };
     this.log.push(entry);
-    const plan = this.faults.plan(String(command[0]));
-    if (plan.down || plan.dropRequest) {
-      entry.outcome = "not executed";
-      if (plan.down) client.fail(this.#connectionFailed("refused"));
-      else if (plan.reset) client.fail(this.#connectionFailed("reset"));
-      return;
+    const request = {
+      execute: () => this.#run(entry, execute),
+      discard: (executed: Executed<Answer>) => "answer" in executed && discard(executed.answer),
+    };
+    const carried = this.#running ? await this.#line.carry(String(command[0]), request) : "refused";
+    if (typeof carried === "object" && "answer" in carried) {
+      if ("answer" in carried.answer) return carried.answer.answer;
+      throw carried.answer.error;
     }
-    this.#wait(plan.delay, () => {
-      const arrive = () => this.#arrive(entry, plan, client);
-      if (plan.reorder) this.#afterNext(arrive);
-      else arrive();
-    });
+    entry.outcome = entry.outcome === "pending" ? "not executed" : "reply lost";
+    if (carried === "silence") return new Promise(() => undefined);
+    if (typeof carried === "string") throw this.#connectionFailed(carried);
+    const { status } = carried;
+    throw this.#error("http", `HTTP ${status}`, { status });
   }
 
-  /** Handles a request that reached the server, or the gateway in front of it. */
-  #arrive<Answer>(entry: Writable<LogEntry>, plan: FaultPlan, client: Client<Answer>): void {
-    const { status } = plan;
-    if (this.#running && status === undefined) {
-      this.#execute(entry, plan, client);
-      return;
-    }
-    entry.outcome = "not executed";
-    if (!this.#running) client.fail(this.#connectionFailed("refused"));
-    else client.fail(this.#error("http", `HTTP ${status}`, status === undefined ? {} : { status }));
-  }
-
-  #execute<Answer>(entry: Writable<LogEntry>, plan: FaultPlan, client: Client<Answer>): void {
-    let executed = this.#run(entry, client);
-    if (plan.duplicate) {
-      executed.discard();
-      executed = this.#run(entry, client);
-    }
-    const overtaken = this.#overtakable;
-    this.#overtakable = [];
-    for (const execute of overtaken) execute();
-
-    if (plan.dropReply) {
-      entry.outcome = "reply lost";
-      executed.discard();
-      if (plan.reset) client.fail(this.#connectionFailed("reset"));
-    } else {
-      this.#wait(plan.delayReply, executed.deliver);
-    }
-  }
-
-  /** Executes the command and returns functions of which one is called: its reply is delivered, or nobody needs it. */
-  #run<Answer>(
-    entry: Writable<LogEntry>,
-    client: Client<Answer>,
-  ): { readonly deliver: () => void; readonly discard: () => void } {
+  #run<Answer>(entry: Writable<LogEntry>, execute: (sent: Command) => Answer): Executed<Answer> {
     const before = this.engine.billed;
     try {
-      const reply = client.execute(entry.command);
+      const answer = execute(entry.command);
       entry.outcome = "replied";
-      return { deliver: () => client.reply(reply), discard: () => client.discard?.(reply) };
+      return { answer };
     } catch (error) {
       entry.outcome = "refused";
-      const message = error instanceof ReplyError ? unquoted(error.message) : undefined;
       // Any other error is a defect of the engine and must not look like an error of Redis.
-      const failure = message === undefined ? error : this.#error("redis", `Redis refused: ${message}`);
-      return { deliver: () => client.fail(failure), discard: () => undefined };
+      if (!(error instanceof ReplyError)) return { error };
+      return { error: this.#error("redis", `Redis refused: ${unquoted(error.message)}`) };
     } finally {
       entry.billed += this.engine.billed - before;
     }
-  }
-
-  #afterNext(execute: () => void): void {
-    let waiting = true;
-    const once = () => {
-      if (!waiting) return;
-      waiting = false;
-      cancel();
-      this.#overtakable = this.#overtakable.filter((other) => other !== once);
-      execute();
-    };
-    const cancel = this.#runtime.timer(reorderLimit, once);
-    this.#overtakable.push(once);
-  }
-
-  #wait(ms: number, next: () => void): void {
-    if (ms > 0) this.#runtime.timer(ms, next);
-    else next();
-  }
-
-  #offset(): number {
-    return typeof this.clockOffset === "function" ? this.clockOffset() : this.clockOffset;
   }
 
   #connectionFailed(how: "refused" | "reset"): EndpointError {
@@ -310,14 +232,11 @@ class InProcessEndpoint implements MemoryEndpoint {
 interface Operation<Answer> {
   execute(command: Command): Answer;
   /** Ends what an answer keeps open, when nobody gets the answer. */
-  discard?(answer: Answer): void;
+  discard(answer: Answer): void;
 }
 
-/** Settles the promise of a request. Has no effect once its signal has aborted. */
-interface Client<Answer> extends Operation<Answer> {
-  reply(answer: Answer): void;
-  fail(error: unknown): void;
-}
+/** What an execution has led to. */
+type Executed<Answer> = { readonly answer: Answer } | { readonly error: unknown };
 
 type Writable<Type> = { -readonly [Field in keyof Type]: Type[Field] };
 

@@ -1,6 +1,8 @@
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import { Faults } from "../faults/faults.ts";
+import { Line } from "../faults/line.ts";
+import { systemRuntime } from "../runtime.ts";
 import { plainReply } from "./backend.ts";
 import { CommandLog, type LoggedCommand } from "./command-log.ts";
 import { answerFaults } from "./http/faults-api.ts";
@@ -40,6 +42,7 @@ export class LocalEndpoint {
   /** The commands that came over HTTP, and what Upstash would bill for them. */
   readonly log: CommandLog;
   readonly #settings: EndpointSettings;
+  readonly #line: Line;
   readonly #answer: ReturnType<typeof withFaults>;
   #observer: Observer | undefined;
   #listener: Listener | undefined;
@@ -55,7 +58,8 @@ export class LocalEndpoint {
     this.#port = settings.port;
     const { backend } = store;
     const handle = upstashHandler({ backend, token, readOnlyToken, log: this.log, maxBody });
-    this.#answer = withFaults(handle, this.faults);
+    this.#line = new Line(this.faults, systemRuntime.timer);
+    this.#answer = withFaults(handle, this.faults, this.#line);
   }
 
   /** Opens the port. Rejects when that fails. */
@@ -115,6 +119,7 @@ export class LocalEndpoint {
   async stop(): Promise<void> {
     const listener = this.#listener;
     this.#listener = undefined;
+    this.#line.cut();
     await listener?.close();
     await this.#settings.store.stop();
   }
@@ -175,14 +180,14 @@ export class LocalEndpoint {
   async #listen(): Promise<void> {
     const { host, token, faultsApi, keepsAlive } = this.#settings;
     this.#listener = await listen(
-      async (request, from, closing) => {
+      async (request, from) => {
         if (faultsApi && new URL(request.url).pathname === "/_faults") {
           return answerFaults(request, { faults: this.faults, token, remoteAddress: from.address });
         }
         this.log.countRequest();
         const observer = this.#observer;
-        if (!observer) return this.#answer(request, closing);
-        return observed(observer, request, from, (onCommand) => this.#answer(request, closing, onCommand));
+        if (!observer) return this.#answer(request);
+        return observed(observer, request, from, (onCommand) => this.#answer(request, onCommand));
       },
       { host, port: this.#port, maxBody, keepsAlive },
     );

@@ -122,11 +122,6 @@ describe("memoryEndpoint: abort", () => {
 });
 
 describe("memoryEndpoint: streams", () => {
-  it.each([["MONITOR"], ["SUBSCRIBE"]])("refuses %s", async (command) => {
-    const { endpoint, controller } = setUp();
-    await expect(endpoint.stream([command], controller.signal)).rejects.toMatchObject({ kind: "redis" });
-  });
-
   it("leaves no subscription behind whose confirmation comes after the abort", async () => {
     const { endpoint, runtime, controller } = setUp({ faults: [{ fault: "delay-reply", ms: 10 }] });
     const opening = endpoint.subscribe("a", controller.signal).catch((error: EndpointError) => error.kind);

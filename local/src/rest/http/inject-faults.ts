@@ -1,79 +1,40 @@
 import { Buffer } from "node:buffer";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Faults } from "../../faults/faults.ts";
+import type { Line } from "../../faults/line.ts";
 import { withStreamFaults } from "../../faults/stream-faults.ts";
+import { systemRuntime } from "../../runtime.ts";
 import type { OnCommand } from "./command-runner.ts";
 import type { Handle } from "./handler.ts";
 
 /** The answer to a request: a response, a broken connection (`"reset"`), or none at all (`"silence"`). */
 export type Answer = Response | "reset" | "silence";
 
-/** How long a reordered request waits at most for the next one to overtake it, in ms. */
-const reorderLimit = 1000;
-
 /**
- * Wraps a handler so that requests and streams of events fail as planned. `faults.plan` is called once per request with
- * the name of its command; a pipeline or transaction has the name of its first command. Aborting the `signal` of a call
- * ends its delays, as the crash of a server does: a request that has not been executed by then never is, and its
- * connection is reset.
+ * Wraps a handler so that requests and streams of events fail as planned. A request has the name of its command, a pipeline
+ * or transaction that of its first one.
  *
  * @example
- * const answer = withFaults(handle, faults);
- * const reply = await answer(request, closing.signal); // a Response, "reset" or "silence"
+ * const answer = withFaults(handle, faults, new Line(faults, systemRuntime.timer));
+ * const reply = await answer(request); // a Response, "reset" or "silence"
  */
 export function withFaults(
   handle: Handle,
-  faults: Pick<Faults, "plan" | "planStream" | "planMessage">,
-): (request: Request, signal: AbortSignal, onCommand?: OnCommand) => Promise<Answer> {
-  /** Resume the requests that wait for the next one to overtake them. */
-  let overtaken: (() => void)[] = [];
-
-  async function execute(request: () => Promise<Response>, isTwice: boolean): Promise<Response> {
-    const waiting = overtaken;
-    overtaken = [];
-    try {
-      if (isTwice) await discard(await request());
-      return await request();
-    } finally {
-      for (const resume of waiting) resume();
-    }
-  }
-
-  /** Resolves when the next request has been executed, or after {@link reorderLimit}. */
-  async function waitForNext(signal: AbortSignal): Promise<void> {
-    const timer = new AbortController();
-    const next = new Promise<void>((resolve) => overtaken.push(resolve));
-    const limit = wait(reorderLimit, AbortSignal.any([signal, timer.signal]));
-    await Promise.race([next, limit]);
-    timer.abort();
-  }
-
-  return async function answer(request, signal, onCommand) {
+  faults: Faults,
+  line: Line,
+): (request: Request, onCommand?: OnCommand) => Promise<Answer> {
+  return async function answer(request, onCommand) {
     const body = Buffer.from(await request.arrayBuffer());
-    const again = () => handle(copyOf(request, body), onCommand);
     const command = commandName(new URL(request.url).pathname, body);
-    const plan = faults.plan(command);
-    const lost = plan.reset ? "reset" : "silence";
-    if (plan.down) return "reset";
-    if (plan.dropRequest) return lost;
-    await wait(plan.delay, signal);
-    if (plan.status !== undefined) return failure(plan.status, plan.html);
-    if (plan.reorder) await waitForNext(signal);
-    if (signal.aborted) return "reset";
-    const response = await execute(again, plan.duplicate);
-    if (!plan.dropReply) await wait(plan.delayReply, signal);
-    if (plan.dropReply || signal.aborted) {
-      await discard(response);
-      return plan.dropReply ? lost : "reset";
-    }
+    const execute = () => handle(copyOf(request, body), onCommand);
+    const carried = await line.carry(command, { execute, discard });
+    if (carried === "silence") return carried;
+    if (typeof carried === "string") return "reset";
+    if ("status" in carried) return failure(carried.status, carried.html);
+    const response = carried.answer;
     if (!response.body || !isStream(response)) return response;
+    const { timer } = systemRuntime;
     return new Response(withStreamFaults(response.body, { faults, command, timer }), response);
   };
-}
-
-function timer(ms: number, callback: () => void): () => void {
-  const id = setTimeout(callback, ms);
-  return () => clearTimeout(id);
 }
 
 /** Whether a response is a stream of events, which goes on until the client ends it. */
@@ -82,8 +43,8 @@ export function isStream({ headers }: Response): boolean {
 }
 
 /** Ends the stream of a response that nobody gets. */
-async function discard(response: Response): Promise<void> {
-  if (isStream(response)) await response.body?.cancel();
+function discard(response: Response): void {
+  if (isStream(response)) void response.body?.cancel();
 }
 
 /** The name of the command in a request, in upper case; empty if it has none. */
@@ -104,12 +65,6 @@ function copyOf(request: Request, body: Buffer): Request {
   const { method, headers, url } = request;
   const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
   return new Request(url, { method, headers, ...(hasBody && { body: new Uint8Array(body) }) });
-}
-
-async function wait(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0 || signal.aborted) return;
-  // An abort ends the wait without an error; the caller checks the signal.
-  await Promise.allSettled([sleep(ms, undefined, { signal })]);
 }
 
 const reasons: Record<number, string> = {

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { once, setMaxListeners } from "node:events";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,11 +24,10 @@ export interface ListenOptions {
   readonly maxBody: number;
 }
 
-/** Answers one request. `closing` aborts when the listener closes. */
+/** Answers one request. */
 export type Respond = (
   request: Request,
   from: { readonly address: string; readonly port: number },
-  closing: AbortSignal,
 ) => Promise<Answer>;
 
 /** How long a client may take to close an idle connection that was ended, in ms. Its process may be suspended. */
@@ -42,18 +41,14 @@ export async function listen(
   answer: Respond,
   { host, port, maxBody, keepsAlive }: ListenOptions,
 ): Promise<Listener> {
-  const closing = new AbortController();
-  // Every delayed request adds a listener to this signal; Node warns of more than ten.
-  setMaxListeners(0, closing.signal);
+  let isClosing = false;
   const idle = new Set<Socket>();
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { remoteAddress: address = "", remotePort = 0 } = incoming.socket;
     const request = await requestOf(incoming, maxBody + 1);
     const answered =
-      request instanceof Request
-        ? await answer(request, { address, port: remotePort }, closing.signal)
-        : request;
+      request instanceof Request ? await answer(request, { address, port: remotePort }) : request;
     if (answered === "reset") reset(incoming.socket);
     else if (answered !== "silence") await send(answered, outgoing);
   }
@@ -65,7 +60,7 @@ export async function listen(
     serve(incoming, outgoing).catch((error: Error) => incoming.destroy(error));
   });
   server.on("connection", (socket) => {
-    if (closing.signal.aborted) socket.resetAndDestroy();
+    if (isClosing) socket.resetAndDestroy();
     else idle.add(socket.unref());
     socket.once("close", () => idle.delete(socket));
   });
@@ -75,7 +70,7 @@ export async function listen(
   return {
     port: (server.address() as AddressInfo).port,
     async close() {
-      closing.abort();
+      isClosing = true;
       await endAll(idle);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
