@@ -15,7 +15,7 @@ export const houses = {
   src: [],
   "playground/picture": [],
   "lock-server/src": [],
-  "local/src": ["lock-server/src", "src/cli/text.ts", "src/inspect/stored-key.ts"],
+  "local/src": ["lock-server/src", "src/check", "src/cli/text.ts", "src/inspect/stored-key.ts"],
   playground: ["src", "local/src"],
   worker: ["src"],
   "evidence/sim": ["src", "local/src"],

@@ -7,7 +7,7 @@ import { ReplyError, syntaxError } from "../../../lock-server/src/engine/reply-e
 import { upstashFlag } from "../../../lock-server/src/engine/scripts.ts";
 import type { Reply, Twin } from "../../../lock-server/src/twins/twin.ts";
 import { systemRuntime } from "../runtime.ts";
-import { checkDialect, type Dialect } from "./dialect.ts";
+import { type Dialect, dialectCheck } from "./dialect.ts";
 import { toolCommands } from "./tools.ts";
 
 /** Options of an {@link Engine}. */
@@ -68,11 +68,12 @@ export class Engine {
   /**
    * An engine without data.
    *
-   * @throws TypeError for an unknown dialect
+   * @throws RangeError for an unknown dialect
    */
   constructor(options: EngineOptions = {}) {
     this.#now = options.now ?? (() => systemRuntime.now());
-    const dialect = checkDialect(options.dialect) ?? "upstash";
+    const { dialect = "upstash" } = options;
+    dialectCheck("dialect", dialect as never);
     this.#hasFlag = dialect === "upstash";
     const space = new Keyspace(this.#storage);
     const all = () => this.#storage.keys.filter((key) => space.head(key));

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { checkOptions } from "../../../lock-server/src/check.ts";
-import { checkDialect, type Dialect } from "../engine/dialect.ts";
+import { type Check, checkOptions, integer, oneOf, type Schema, typed } from "../../../src/check/check.ts";
+import { type Dialect, dialectCheck } from "../engine/dialect.ts";
 import type { LoggedCommand } from "./command-log.ts";
 import { LocalEndpoint } from "./endpoint.ts";
 import { findRedisServer } from "./redis/process.ts";
@@ -41,18 +41,27 @@ export interface StartOptions {
   readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
 }
 
-const optionNames: Readonly<Record<keyof StartOptions, 1>> = {
-  count: 1,
-  engine: 1,
-  dialect: 1,
-  redis: 1,
-  host: 1,
-  port: 1,
-  token: 1,
-  readOnlyToken: 1,
-  faultsApi: 1,
-  keepsAlive: 1,
-  onLog: 1,
+const token: Check = (name, value: string) => {
+  if (/^[\w.~+/=-]+$/.test(value)) return;
+  // The value itself is a secret and stays out of the message.
+  throw new TypeError(`${name} consists of letters, digits and . _ ~ + / = - only, at least one`);
+};
+
+const schema: Schema<StartOptions> = {
+  count: integer(1, 64),
+  engine: oneOf("auto", "redis", "embedded"),
+  dialect: dialectCheck,
+  redis(_, urls: readonly string[]) {
+    if (urls.every((url) => /^rediss?:\/\//.test(url))) return;
+    throw new TypeError("a redis URL begins with redis:// or rediss://");
+  },
+  host: typed("string"),
+  port: integer(0, 65_535),
+  token,
+  readOnlyToken: token,
+  faultsApi: typed("boolean"),
+  keepsAlive: typed("boolean"),
+  onLog: typed("function"),
 };
 
 /** Running local endpoints. */
@@ -83,10 +92,14 @@ export interface LocalEndpoints {
  * local.endpoints[1].faults.add({ fault: "drop-reply" });
  */
 export async function start(options: StartOptions = {}): Promise<LocalEndpoints> {
-  checkOptions("start", options, optionNames, "count");
+  checkOptions("start", options, schema, { usual: "count" });
   const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog, dialect = "upstash" } = options;
   const count = options.count ?? (redis.length || 3);
-  checkValues(options, count, port);
+  if (redis.length > 0 && (redis.length !== count || options.engine === "embedded")) {
+    throw new RangeError(`${redis.length} redis URLs are for as many endpoints, not ${count}, and for no embedded engine`);
+  }
+  if (port > 0 && port + count - 1 > 65_535)
+    throw new RangeError(`there are no ${count} ports from ${port} on`);
   const token = options.token ?? randomBytes(24).toString("base64url");
   const readOnlyToken = options.readOnlyToken ?? randomBytes(24).toString("base64url");
   const program = redis.length > 0 ? undefined : await chooseProgram(options.engine ?? "auto");
@@ -133,37 +146,6 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-function checkValues(options: StartOptions, count: number, port: number): void {
-  const { engine = "auto", redis = [], token, readOnlyToken } = options;
-  if (!["auto", "redis", "embedded"].includes(engine)) {
-    throw new TypeError(`engine is "auto", "redis" or "embedded", not ${JSON.stringify(engine)}`);
-  }
-  checkDialect(options.dialect);
-  if (engine === "embedded" && redis.length > 0) {
-    throw new TypeError('engine "embedded" and redis URLs exclude each other');
-  }
-  if (!Number.isInteger(count) || count < 1 || count > 64) {
-    throw new RangeError(`count is an integer from 1 to 64, not ${count}`);
-  }
-  if (redis.length > 0 && redis.length !== count) {
-    throw new RangeError(`count is ${count}, but there are ${redis.length} redis URLs`);
-  }
-  if (!Number.isInteger(port) || port < 0 || (port > 0 && port + count - 1 > 65_535)) {
-    throw new RangeError(`port is an integer from 0 to ${65_536 - count}, not ${port}`);
-  }
-  for (const [name, value] of Object.entries({ token, readOnlyToken })) {
-    // The value itself is a secret and stays out of the message.
-    if (value !== undefined && !/^[\w.~+/=-]+$/.test(value)) {
-      throw new TypeError(`${name} consists of letters, digits and . _ ~ + / = - only, at least one`);
-    }
-  }
-  for (const url of redis) {
-    if (!/^rediss?:\/\//.test(url)) {
-      throw new TypeError("a redis URL begins with redis:// or rediss://");
-    }
-  }
 }
 
 /** The path of `redis-server`, or undefined to use the embedded engine. */

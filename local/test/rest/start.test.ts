@@ -34,13 +34,13 @@ describe("start refuses", () => {
     [{ count: 0 }, RangeError, "0"],
     [{ count: 1.5 }, RangeError, "1.5"],
     [{ port: 70_000 }, RangeError, "70000"],
-    [{ engine: "dragonfly" as "auto" }, TypeError, "dragonfly"],
-    [{ dialect: "valkey" as "redis" }, TypeError, "valkey"],
+    [{ engine: "dragonfly" as "auto" }, RangeError, "dragonfly"],
+    [{ dialect: "valkey" as "redis" }, RangeError, "valkey"],
     [{ token: "" }, TypeError, "token"],
     [{ readOnlyToken: 'quote"' }, TypeError, "readOnlyToken"],
     [{ redis: ["http://localhost"] }, TypeError, "redis://"],
     [{ redis: ["redis://localhost"], count: 2 }, RangeError, "2"],
-    [{ redis: ["redis://localhost"], engine: "embedded" }, TypeError, "embedded"],
+    [{ redis: ["redis://localhost"], engine: "embedded" }, RangeError, "embedded"],
   ] as const)("%j", async (options, type, value) => {
     const failure = await start(options).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(type);
