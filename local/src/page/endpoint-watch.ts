@@ -1,5 +1,4 @@
 import type { StoredKey } from "../../../src/inspect/stored-key.ts";
-import type { FaultRule } from "../faults/faults.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { isShown } from "./key.ts";
 import { readKeys, scanStep } from "./read.ts";
@@ -18,7 +17,6 @@ const silence = 1_000;
 /** Watches one endpoint: what it has stored, its counts and its faults. */
 export class EndpointWatch {
   readonly endpoint: LocalEndpoint;
-  readonly #onRead: (parts: StoredKey) => void;
   /** What was read, the newest last. */
   readonly #values = new Map<string, SeenValue>();
   readonly #due = new Map<string, StoredKey>();
@@ -30,10 +28,8 @@ export class EndpointWatch {
   /** Whether its data are those of this process. */
   readonly #canForget: boolean;
 
-  /** @param onRead is called for each key that was read */
-  constructor(endpoint: LocalEndpoint, onRead: (parts: StoredKey) => void) {
+  constructor(endpoint: LocalEndpoint) {
     this.endpoint = endpoint;
-    this.#onRead = onRead;
     this.#canForget = endpoint.redisUrl === undefined || endpoint.pid !== undefined;
   }
 
@@ -109,7 +105,6 @@ export class EndpointWatch {
     if (value) this.#values.set(parts.key, value);
     const [oldest] = this.#values.keys();
     if (this.#values.size > mostKeys && oldest !== undefined) this.#values.delete(oldest);
-    this.#onRead(parts);
   }
 
   state(): EndpointState {
@@ -124,18 +119,4 @@ export class EndpointWatch {
       canForget: this.#canForget,
     };
   }
-}
-
-/** A rule in words: `delay 300 ms`, `drop-reply SET`. */
-export function faultName({ fault, command, ms, status, probability = 1, times }: FaultRule): string {
-  return [
-    fault,
-    command?.slice(0, 40),
-    ms === undefined ? undefined : `${typeof ms === "number" ? ms : ms.join("–")} ms`,
-    fault === "status" ? `${status ?? 500}` : undefined,
-    probability < 1 ? `${Math.round(probability * 100)} %` : undefined,
-    times === undefined ? undefined : "some times",
-  ]
-    .filter((part) => part !== undefined)
-    .join(" ");
 }

@@ -43,7 +43,6 @@ h2 { font-size: 15px; margin: 0 0 6px; }
 h2 small { font-weight: 400; color: var(--soft); margin-left: 6px; }
 h3 { font-size: 14px; margin: 0; }
 p { margin: 0 0 6px; }
-a { color: var(--accent); }
 code { font: 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
 pre { margin: 6px 0 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 #summary { font-size: 15px; margin: 2px 0 12px; }
@@ -73,17 +72,12 @@ th, td { text-align: left; padding: 3px 14px 3px 0; vertical-align: baseline; bo
 th { font-size: 12px; font-weight: 500; color: var(--soft); white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 td.number, th.number { text-align: right; white-space: nowrap; }
-td.name, .happened b { font: 600 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, monospace; }
+td.name { font: 600 12.5px/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, monospace; }
 .shares { white-space: nowrap; }
 .share { display: inline-block; width: 11px; height: 11px; border-radius: 3px; border: 1.5px solid var(--soft); margin-right: 3px; vertical-align: -1px; }
 .share.same { background: var(--good); border-color: var(--good); }
 .share.other { background: var(--warn); border-color: var(--warn); transform: rotate(45deg) scale(.85); }
 .share.unknown { border-style: dotted; }
-#wrong { border-color: var(--bad); border-left-width: 4px; }
-#wrong h2 { color: var(--bad); }
-.happened { list-style: none; margin: 0; padding: 0; overflow-wrap: anywhere; }
-.happened li { padding: 1px 0; }
-.happened time { display: inline-block; min-width: 5.2em; color: var(--soft); }
 input { font: inherit; width: 100%; padding: 6px 10px; border: 1px solid var(--line); border-radius: 8px; background: var(--paper); color: inherit; }
 @media (max-width: 760px) {
   h1 small { display: block; margin: 2px 0 4px; line-height: 1.35; }

@@ -86,7 +86,33 @@ export function commandsOf(path: string, body: Buffer): readonly (readonly strin
 }
 
 /** A row of a request, whose client is not known yet. */
-export type UnnamedRow = Omit<RequestRow, "client" | "id">;
+export type UnnamedRow = Omit<RequestRow, "client">;
+
+/** ms within which a client asks all endpoints. */
+const together = 2_000;
+
+/** Rows as one, where a client did the same at several endpoints with the same result. The newest are first. */
+export function merged(rows: readonly RequestRow[]): RequestRow[] {
+  const found: RequestRow[] = [];
+  for (const row of rows) {
+    const index = found.findIndex(
+      (each) =>
+        each.at - row.at < together &&
+        !each.endpoints.includes(row.endpoints[0]!) &&
+        (["client", "operation", "resource", "result"] as const).every((name) => each[name] === row[name]),
+    );
+    if (index < 0) found.push(row);
+    else found[index] = joined(row, found[index]!);
+  }
+  return found;
+}
+
+const joined = (row: RequestRow, other: RequestRow): RequestRow => ({
+  ...row,
+  endpoints: [...other.endpoints, ...row.endpoints].sort(),
+  ms: Math.max(row.ms, other.ms),
+  billed: row.billed + other.billed,
+});
 
 /** The rows of a request: one for each of its commands. */
 export function rowsOf(endpoint: string, { at, ms, path, body, executed, status }: Exchange): UnnamedRow[] {
@@ -96,7 +122,7 @@ export function rowsOf(endpoint: string, { at, ms, path, body, executed, status 
     // A script of somebody else's: its text says nothing here.
     const about = key || !/^(EVAL|FCALL)/.test(operation) ? resource : "";
     const failed = /^(?:HTTP|error|request lost)|reply lost$/.test(result);
-    return { at, ms, endpoint, operation, resource: about, result, billed, failed };
+    return { at, ms, endpoints: [endpoint], operation, resource: about, result, billed, failed };
   };
   if (executed.length === 0) {
     const result = status === undefined ? "request lost" : `HTTP ${status}`;

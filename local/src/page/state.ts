@@ -13,8 +13,6 @@ export interface PageState {
   readonly records: readonly RecordRow[];
   /** The newest first. */
   readonly requests: readonly RequestRow[];
-  /** The newest first. */
-  readonly happenings: readonly Happening[];
 }
 
 export interface EndpointState {
@@ -67,25 +65,17 @@ export interface RecordRow {
   readonly shares: readonly Share[];
 }
 
-/** One command of a request. */
+/** One command, at all endpoints where it had this result. */
 export interface RequestRow {
-  readonly id: number;
   readonly at: number;
   readonly client: string;
-  readonly endpoint: string;
+  readonly endpoints: readonly string[];
   readonly operation: string;
   readonly resource: string;
   readonly result: string;
   /** Whether the result is a failure. */
   readonly failed: boolean;
-  /** From the request's arrival to its end. */
+  /** From the request's arrival to its end, at the slowest endpoint. */
   readonly ms: number;
   readonly billed: number;
-}
-
-/** Something that happened, as a sentence: what it happened to, and what it was. */
-export interface Happening {
-  readonly at: number;
-  readonly name: string;
-  readonly text: string;
 }

@@ -3,27 +3,17 @@ import { isReading } from "../rest/http/command-access.ts";
 import type { Executed, Peer } from "../rest/observe.ts";
 import type { LocalEndpoints } from "../rest/start.ts";
 import { Clients } from "./clients.ts";
-import { EndpointWatch, faultName } from "./endpoint-watch.ts";
-import { heldKind, isOfRuns, labelOf } from "./key.ts";
-import { resultOf, rowsOf, wordsOf } from "./request.ts";
-import type { LockRow, PageState, RecordRow, RequestRow } from "./state.ts";
+import { EndpointWatch } from "./endpoint-watch.ts";
+import { isOfRuns } from "./key.ts";
+import { merged, resultOf, rowsOf, type UnnamedRow, wordsOf } from "./request.ts";
+import type { PageState, RecordRow } from "./state.ts";
 import { type Across, lockRow, recordRow } from "./stored.ts";
 
-/** Keys of which is known what was said. */
+/** Keys of which replays are counted. */
 const mostRemembered = 1_000;
 /** Requests that are kept: more than the page lists, for its search. */
 const mostRequests = 200;
-const mostHappenings = 12;
 const badFirst: readonly RecordRow["state"][] = ["corrupt", "unfinished", "pending", "complete"];
-
-/** What happens to a run, in words; extensions are left out. */
-const runTexts: Readonly<Record<string, string>> = {
-  begun: "has begun to run",
-  executed: "was executed",
-  failed: "has failed, and may run again",
-  replayed: "was replayed: a duplicate got the stored result",
-  waiting: "has a duplicate, which waits for the run",
-};
 
 /** Watches local endpoints for the page: their requests, their faults, and what they have stored. */
 export class Watch {
@@ -33,16 +23,9 @@ export class Watch {
   readonly #endpoints: readonly EndpointWatch[];
   readonly #timer: NodeJS.Timeout;
   #waiting: (() => void)[] = [];
-  #requests: (Omit<RequestRow, "client"> & { readonly peer: Peer })[] = [];
-  #count = 0;
-  /** What is held, and by whom. */
-  readonly #holders = new Map<string, { readonly parts: StoredKey; readonly holder: string }>();
-  /** What was said last of a run: all endpoints say it. */
-  readonly #saidOfRuns = new Map<string, string>();
-  readonly #replays = new Map<string, number>();
-  #faults: readonly (readonly [endpoint: string, fault: string])[] = [];
-  /** Their texts are made when they are asked for: who a client is may become known later. */
-  #happenings: { readonly at: number; readonly name: string; readonly say: () => string }[] = [];
+  #requests: (UnnamedRow & { readonly peer: Peer })[] = [];
+  /** By key, the calls that got a stored result: all endpoints say it. */
+  readonly #replays = new Map<string, Set<string>>();
   #look = 0;
   #closed = false;
 
@@ -50,18 +33,13 @@ export class Watch {
   constructor(local: LocalEndpoints, interval: number) {
     this.#local = local;
     this.#quorum = Math.floor(local.endpoints.length / 2) + 1;
-    this.#endpoints = local.endpoints.map(
-      (each) => new EndpointWatch(each, (parts) => this.#noteHolder(parts)),
-    );
+    this.#endpoints = local.endpoints.map((each) => new EndpointWatch(each));
     for (const watch of this.#endpoints) {
       const { endpoint } = watch;
       endpoint.observe({
         executed: (peer, command) => this.#executed(watch, peer, command),
         ended: (exchange) => {
-          const rows = rowsOf(endpoint.name, exchange).map((row) => {
-            this.#count += 1;
-            return { ...row, id: this.#count, peer: exchange.peer };
-          });
+          const rows = rowsOf(endpoint.name, exchange).map((row) => ({ ...row, peer: exchange.peer }));
           this.#requests = [...rows.reverse(), ...this.#requests].slice(0, mostRequests);
         },
       });
@@ -86,62 +64,21 @@ export class Watch {
   tick(): void {
     this.#look += 1;
     for (const watch of this.#endpoints) watch.look(Date.now());
-    // What has expired is not announced by anybody.
-    for (const { parts } of [...this.#holders.values()]) this.#noteHolder(parts);
-    this.#noteFaults();
     this.#resume();
   }
 
   #executed(watch: EndpointWatch, peer: Peer, { command, reply }: Executed): void {
     const words = wordsOf(command);
-    this.#clients.see(peer, Number(new URL(watch.endpoint.url).port), words.tokens);
+    const { key, keys, tokens } = words;
+    this.#clients.see(peer, Number(new URL(watch.endpoint.url).port), tokens);
     if (isReading(command)) return;
-    watch.changed(words.keys);
+    watch.changed(keys);
     if (/^flush(all|db)$/i.test(String(command[0]))) watch.forget();
-    if (words.key && isOfRuns(words.key))
-      this.#noteRun(words.key, words.tokens, resultOf(words, command, reply), peer);
-  }
-
-  #noteRun({ key, ...parts }: StoredKey, tokens: readonly string[], result: string, peer: Peer): void {
-    const text = runTexts[result];
-    // Who waits asks again and again.
-    const id = result === "waiting" ? key : `${key} ${tokens[0]}`;
-    if (result === "executed" || result === "failed") this.#saidOfRuns.delete(key);
-    if (text === undefined || this.#saidOfRuns.get(id) === result) return;
-    remember(this.#saidOfRuns, id, result);
-    if (result === "replayed") remember(this.#replays, key, 1 + (this.#replays.get(key) ?? 0));
-    this.#happened(labelOf({ key, ...parts }), () => `${text} (${this.#clients.nameOf(peer)})`);
-  }
-
-  /** Says who got what, and that it is free again. */
-  #noteHolder(parts: StoredKey): void {
-    if (heldKind(parts) === undefined) return;
-    const across = this.#across(parts.key);
-    const rowNow = () => lockRow(across, this.#quorum, (token) => this.#clients.nameOfToken(token));
-    const row = rowNow();
-    const holder = row?.held ? row.holder : undefined;
-    if (holder === this.#holders.get(parts.key)?.holder) return;
-    if (holder === undefined) this.#holders.delete(parts.key);
-    else remember(this.#holders, parts.key, { parts, holder });
-    this.#happened(labelOf(parts), () => holderText(rowNow()));
-  }
-
-  #noteFaults(): void {
-    const found = this.#endpoints.flatMap(({ endpoint: { name, running, faults } }) => [
-      ...(running ? [] : [[name, "stopped"] as const]),
-      ...faults.list().map((rule) => [name, faultName(rule)] as const),
-    ]);
-    const has = (list: readonly (readonly [string, string])[], [name, fault]: readonly [string, string]) =>
-      list.some((each) => each[0] === name && each[1] === fault);
-    for (const one of this.#faults)
-      if (!has(found, one)) this.#happened(one[0], () => faultText(one[1], false));
-    for (const one of found)
-      if (!has(this.#faults, one)) this.#happened(one[0], () => faultText(one[1], true));
-    this.#faults = found;
-  }
-
-  #happened(name: string, say: () => string): void {
-    this.#happenings = [{ at: Date.now(), name, say }, ...this.#happenings].slice(0, mostHappenings);
+    if (!key || !isOfRuns(key) || resultOf(words, command, reply) !== "replayed") return;
+    const calls = this.#replays.get(key.key) ?? new Set();
+    this.#replays.set(key.key, calls.add(tokens[0] ?? ""));
+    const [oldest] = this.#replays.keys();
+    if (this.#replays.size > mostRemembered) this.#replays.delete(oldest!);
   }
 
   /** What all endpoints have under a key. */
@@ -154,6 +91,10 @@ export class Watch {
     const keys = new Map(this.#endpoints.flatMap((each) => each.keys()).map((each) => [each.key, each]));
     const newest = [...keys.values()].reverse();
     const clientOf = (token: string) => this.#clients.nameOfToken(token);
+    const requests = this.#requests.map(({ peer, ...row }) => ({
+      ...row,
+      client: this.#clients.nameOf(peer),
+    }));
     return {
       now: Date.now(),
       engine: this.#local.engine,
@@ -161,8 +102,7 @@ export class Watch {
       endpoints: this.#endpoints.map((endpoint) => endpoint.state()),
       locks: newest.flatMap(({ key }) => lockRow(this.#across(key), this.#quorum, clientOf) ?? []),
       records: this.#records(newest),
-      requests: this.#requests.map(({ peer, ...row }) => ({ ...row, client: this.#clients.nameOf(peer) })),
-      happenings: this.#happenings.map(({ at, name, say }) => ({ at, name, text: say() })),
+      requests: merged(requests),
     };
   }
 
@@ -174,7 +114,7 @@ export class Watch {
     const rows = [...new Set(names)].flatMap((name) => {
       const count = this.#across(name.replace(/:(?:idem|flight):(?={)/, ":tries:"));
       const row = recordRow(this.#across(name), count);
-      return row ? [{ ...row, replays: this.#replays.get(name) ?? 0 }] : [];
+      return row ? [{ ...row, replays: this.#replays.get(name)?.size ?? 0 }] : [];
     });
     return rows.sort((one, other) => badFirst.indexOf(one.state) - badFirst.indexOf(other.state));
   }
@@ -186,24 +126,4 @@ export class Watch {
     }
     return this.#closed ? undefined : { look: this.#look, state: this.state() };
   }
-}
-
-function remember<Value>(map: Map<string, Value>, id: string, value: Value): void {
-  map.delete(id);
-  map.set(id, value);
-  const [oldest] = map.keys();
-  if (map.size > mostRemembered && oldest !== undefined) map.delete(oldest);
-}
-
-function holderText(row: LockRow | undefined): string {
-  if (!row?.held) return "is free";
-  const { holder, client, note, fence, kind } = row;
-  const more = [kind, holder, ...(note === undefined ? [] : [JSON.stringify(note)])];
-  if (fence !== undefined) more.push(`fence ${fence}`);
-  return `is held by ${client ?? "a client"} (${more.join(", ")})`;
-}
-
-function faultText(fault: string, isOn: boolean): string {
-  if (fault === "stopped") return isOn ? "was stopped" : "was started";
-  return isOn ? `has the fault ${fault}` : `no longer has the fault ${fault}`;
 }

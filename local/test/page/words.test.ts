@@ -2,10 +2,10 @@ import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import { keyOf, parseKey } from "../../../src/inspect/stored-key.ts";
-import { ago, left, matching, short, summary, wrongs } from "../../src/page/browser/words.ts";
+import { ago, clock, left, matching, short, summary } from "../../src/page/browser/words.ts";
 import { isShown, labelOf } from "../../src/page/key.ts";
 import { storedValue } from "../../src/page/read.ts";
-import { resultOf, rowsOf, wordsOf } from "../../src/page/request.ts";
+import { merged, resultOf, rowsOf, wordsOf } from "../../src/page/request.ts";
 import { lockRow, recordRow } from "../../src/page/stored.ts";
 import type { Exchange, Executed } from "../../src/rest/observe.ts";
 import type { WireReply } from "../../src/rest/redis/resp.ts";
@@ -120,6 +120,33 @@ describe("requests", () => {
   });
 });
 
+test("what a client does at several endpoints with one result is one row", () => {
+  const row = (at: number, endpoint: string, client = "node 1", result = "acquired") => {
+    const same = { operation: "acquire", resource: "a", failed: false };
+    return { ...same, at, client, endpoints: [endpoint], result, ms: at, billed: 2 };
+  };
+  const rows = [
+    row(9, "e3", "node 1", "acquired, reply lost"),
+    row(9, "e2"),
+    row(8, "e2", "node 2"),
+    row(7, "e1"),
+    // The attempt before.
+    row(5, "e2"),
+    row(4, "e1"),
+    row(-2_000, "e4"),
+  ];
+  const shown = merged(rows).map(
+    ({ client, endpoints, ms, billed }) => `${client} ${endpoints} ${ms} ms, ${billed}`,
+  );
+  expect(shown).toEqual([
+    "node 1 e3 9 ms, 2",
+    "node 1 e1,e2 9 ms, 4",
+    "node 2 e2 8 ms, 2",
+    "node 1 e1,e2 5 ms, 4",
+    "node 1 e4 -2000 ms, 2",
+  ]);
+});
+
 describe("what is stored", () => {
   const parts = parseKey(lock)!;
   const value = (holder: string, more: object = {}) => ({
@@ -213,41 +240,24 @@ describe("the page", () => {
         quorum: 2,
         endpoints: statuses.map((status) => ({ status, faults: [] })),
         locks: [],
+        records: [{ state: "pending" }, { state: "unfinished" }, { state: "corrupt" }].slice(
+          0,
+          statuses.length - 2,
+        ),
       }) as never;
     expect(summary(state("up", "up", "stopped"))).toEqual({
       text: "2 of 3 endpoints up, on Redis · a quorum is 2 · nothing held",
       bad: false,
     });
     expect(summary(state("up", "stopped", "stopped")).bad).toBe(true);
+    expect(summary(state("up", "up", "up", "up", "up"))).toMatchObject({
+      text: expect.stringMatching(/nothing held · 2 keys may be dead or corrupt$/),
+      bad: true,
+    });
+    expect(clock(1_700_000_000_950)).toMatch(/^\d\d:\d\d:20\.9$/);
     expect([-5, 8_240, 1e15].map(left)).toEqual(["0 ms", "8.2 s", "no expiry"]);
     expect([0, 8_240, 185_000, 7_300_000].map(ago)).toEqual(["now", "8 s ago", "3 min ago", "2 h ago"]);
     expect(short(`begin${"x".repeat(200)}end`)).toMatch(/^beginx{40} … x{27}end$/);
-  });
-
-  test("says what is wrong: endpoints, faults, and keys that do not run", () => {
-    const up = { status: "up", faults: [] } as const;
-    const row = { until: 0, shares: [] };
-    const found = wrongs({
-      endpoints: [
-        { ...up, name: "e1" },
-        { ...up, name: "e2", faults: [{ fault: "delay", ms: 400 }] },
-        { ...up, name: "e3", faults: [{ fault: "down" }], status: "stopped" },
-        { ...up, name: "e4", status: "silent" },
-      ],
-      records: [
-        { ...row, key: "key 1", state: "corrupt" },
-        { ...row, key: "key 2", state: "unfinished", attempts: 1 },
-        { ...row, key: "key 3", state: "pending" },
-        { ...row, key: "key 4", state: "complete" },
-      ],
-    } as never);
-    expect(found.map(({ name, text }) => `${name} ${text}`)).toEqual([
-      "e2 has faults switched on: delay ms 400",
-      "e3 is stopped",
-      "e4 is up, but its Redis does not answer",
-      "key 1 has a value that is not a record: its runs fail",
-      "key 2 may be dead: 1 run began and neither completed nor failed, and none is under way",
-    ]);
   });
 
   test("finds what has all words of a search", () => {

@@ -1,4 +1,4 @@
-import { createElement as h, render, useState } from "hono/jsx/dom";
+import { render } from "lit-html";
 import type { PageState } from "../state.ts";
 import { ask, forgetToken, messages, TokenRefused, takeToken } from "./access.ts";
 import { hashesOf } from "./hashes.ts";
@@ -7,17 +7,7 @@ import { summary } from "./words.ts";
 
 // The page of `redis-rest-local`.
 
-/** Draws the page: changes only what differs from what was drawn before. */
-let draw: (drawn: ReturnType<typeof h>) => void;
-
-function Page(): ReturnType<typeof h> {
-  const [drawn, setDrawn] = useState(h("div", null));
-  draw = setDrawn;
-  return drawn;
-}
-
-render(h(Page, null), document.querySelector<HTMLElement>("#page")!);
-
+const main = document.querySelector<HTMLElement>("#page")!;
 const status = document.querySelector("#summary")!;
 
 function say(text: string, bad = false): void {
@@ -49,7 +39,7 @@ async function follow(token: string): Promise<void> {
     if (!state) return;
     const { text, bad } = summary(state);
     say(text, bad);
-    draw(view(state, shown));
+    render(view(state, shown), main);
   }
   for await (const next of messages<PageState>(token, "/api/live")) {
     state = next;

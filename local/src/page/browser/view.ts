@@ -1,11 +1,9 @@
-import { type Child, createElement as h } from "hono/jsx/dom";
+import { html, nothing, type TemplateResult } from "lit-html";
 import type { EndpointState, LockRow, PageState, RecordRow, RequestRow, Share } from "../state.ts";
 import { type FaultSwitch, isSame, switches } from "./switches.ts";
-import { ago, clock, left, matching, recordWords, sharesText, shareText, short, wrongs } from "./words.ts";
+import { ago, clock, left, matching, recordWords, sharesText, shareText, short } from "./words.ts";
 
-// What the page shows of a state. It is drawn anew with each state; hono/jsx changes only what differs.
-
-type Element = ReturnType<typeof h>;
+// What the page shows of a state. It is drawn anew with each state; lit-html changes only what differs.
 
 /** What the page can ask for, with the words of an error if there is one. */
 export interface PageActions {
@@ -19,60 +17,16 @@ export interface PageActions {
 }
 
 /** The whole page. */
-export function view(state: PageState, page: PageActions): Element {
-  const wrong = wrongs(state);
-  return h(
-    "div",
-    { class: "page" },
-    page.failure && h("p", { class: "bad", id: "failure" }, page.failure),
-    wrong.length > 0 &&
-      section("What is wrong", "", list(wrong.map((each) => ({ ...each, when: "" }))), "wrong"),
-    justNow(state),
-    h(
-      "div",
-      { class: "cards" },
-      ...state.endpoints.map((endpoint, index) => card(endpoint, index + 1, page)),
-    ),
-    h("input", {
-      type: "search",
-      class: "search",
-      "aria-label": "Search",
-      placeholder: "Search: a resource, an idempotency key, a client, a result",
-      onInput: ({ target }: { target: HTMLInputElement }) => page.onSearch(target.value.trim()),
-    }),
-    locks(state, page),
-    records(state, page),
-    requests(state, page),
-  );
-}
-
-function section(title: string, note: string, body: Child, id?: string): Element {
-  return h("section", id ? { id } : null, h("h2", null, title, " ", h("small", null, note)), body);
-}
-
-/** ms for which something happened just now. */
-const recent = 60_000;
-
-function justNow({ now, happenings }: PageState): Element {
-  const found = happenings.filter(({ at }) => now - at < recent).slice(0, 8);
-  const [last] = happenings;
-  const none = last
-    ? `Nothing in the last minute. ${ago(now - last.at)}: ${short(last.name)} ${last.text}`
-    : "Nothing yet.";
-  const lines = found.map(({ at, name, text }) => ({ when: ago(now - at), name, text }));
-  return section("Just now", "", found.length > 0 ? list(lines) : h("div", { class: "none" }, none));
-}
-
-function list(
-  lines: readonly { readonly when: string; readonly name: string; readonly text: string }[],
-): Element {
-  const items = lines
-    .slice(0, 8)
-    .map(({ when, name, text }) =>
-      h("li", null, when && h("time", null, when), " ", h("b", { title: name }, short(name)), ` ${text}`),
-    );
-  const more = lines.length - items.length;
-  return h("ul", { class: "happened" }, ...items, more > 0 && h("li", null, `and ${more} more`));
+export function view(state: PageState, page: PageActions): TemplateResult {
+  const onInput = ({ target }: InputEvent) => page.onSearch((target as HTMLInputElement).value.trim());
+  return html`
+    <div class="page">
+      ${page.failure && html`<p class="bad" id="failure">${page.failure}</p>`}
+      <div class="cards">${state.endpoints.map((endpoint, index) => card(endpoint, index + 1, page))}</div>
+      <input type="search" aria-label="Search" @input=${onInput}
+        placeholder="Search: a resource, an idempotency key, a client, a result">
+      ${locks(state, page)} ${records(state, page)} ${requests(state, page)}
+    </div>`;
 }
 
 const titles: Readonly<Record<string, string>> = {
@@ -81,37 +35,29 @@ const titles: Readonly<Record<string, string>> = {
 };
 
 /** One endpoint, with its faults. */
-function card(state: EndpointState, number: number, page: PageActions): Element {
+function card(state: EndpointState, number: number, page: PageActions): TemplateResult {
   const { name, url, status, faults } = state;
-  const isFaulty = status === "up" && faults.length > 0;
-  const button = (text: string, action: string) =>
-    h(
-      "button",
-      { type: "button", title: titles[text], onClick: () => page.send(number, action, "POST") },
-      text,
-    );
-  const count = (total: number, unit: string) => h("span", null, h("b", null, `${total}`), ` ${unit}`);
-  return h(
-    "article",
-    { class: "card", "aria-label": name, "data-status": isFaulty ? "faulty" : status },
-    h(
-      "div",
-      { class: "card-head" },
-      h("h3", null, name),
-      h("span", { class: `badge ${isFaulty ? "faulty" : status}` }, statusText(state)),
-      h(
-        "div",
-        { class: "actions" },
-        status !== "stopped" && button("Stop", "stop"),
-        status === "stopped" && button("Start", "start"),
-        status === "stopped" && state.canForget && button("Start empty", "start-empty"),
-      ),
-    ),
-    h("code", { class: "soft" }, url),
-    h("div", { class: "counts" }, count(state.requests, "requests"), count(state.billed, "billed commands")),
-    h("div", { class: "soft legend" }, "Faults: switch one on, and see what your program does"),
-    h("div", { class: "switches" }, ...switches.map((each) => toggle(each, state, number, page))),
-  );
+  const shown = status === "up" && faults.length > 0 ? "faulty" : status;
+  const button = (text: string, action: string) => html`
+    <button type="button" title=${titles[text] ?? nothing} @click=${() => page.send(number, action, "POST")}>${text}</button>`;
+  return html`
+    <article class="card" aria-label=${name} data-status=${shown}>
+      <div class="card-head">
+        <h3>${name}</h3>
+        <span class="badge ${shown}">${statusText(state)}</span>
+        <div class="actions">
+          ${status === "stopped" ? button("Start", "start") : button("Stop", "stop")}
+          ${status === "stopped" && state.canForget ? button("Start empty", "start-empty") : ""}
+        </div>
+      </div>
+      <code class="soft">${url}</code>
+      <div class="counts">
+        <span><b>${state.requests}</b> requests</span>
+        <span><b>${state.billed}</b> billed commands</span>
+      </div>
+      <div class="soft legend">Faults: switch one on, and see what your program does</div>
+      <div class="switches">${switches.map((each) => toggle(each, state, number, page))}</div>
+    </article>`;
 }
 
 function toggle(
@@ -119,16 +65,13 @@ function toggle(
   { faults }: EndpointState,
   number: number,
   page: PageActions,
-): Element {
+): TemplateResult {
   const rest = faults.filter((each) => !isSame(each, rule));
   const on = rest.length < faults.length;
   const onClick = () => page.send(number, "faults", "PUT", on ? rest : [...faults, rule]);
-  const title = `${about} (${rule.fault})`;
-  return h(
-    "button",
-    { type: "button", role: "switch", "aria-checked": `${on}`, "aria-label": label, title, onClick },
-    label,
-  );
+  return html`
+    <button type="button" role="switch" aria-checked=${on} aria-label=${label}
+      title="${about} (${rule.fault})" @click=${onClick}>${label}</button>`;
 }
 
 function statusText({ status, faults }: EndpointState): string {
@@ -138,54 +81,39 @@ function statusText({ status, faults }: EndpointState): string {
 }
 
 /** A column of a table. `kind`: `name`, `number` or none. */
-interface Column<Row> {
-  readonly label: string;
-  readonly kind?: "name" | "number";
-  cell(row: Row): Child;
-}
+type Column<Row> = readonly [label: string, kind: string, cell: (row: Row) => unknown];
 
 /** A section with the rows that fit a search, as far as they are drawn: a long page is slow. */
 function listing<Row>(
   title: string,
   columns: readonly Column<Row>[],
-  {
-    rows,
-    most = 50,
-    fits,
-    none,
-  }: {
-    readonly rows: readonly Row[];
-    readonly most?: number;
-    fits(row: Row): boolean;
-    readonly none: Child;
-  },
-): Element {
-  if (rows.length === 0) return section(title, "", h("div", { class: "none" }, none));
+  rows: readonly Row[],
+  { most, fits, none }: { readonly most: number; fits(row: Row): boolean; readonly none: unknown },
+): TemplateResult {
   const fitting = rows.filter(fits);
   const shown = fitting.slice(0, most);
-  const matches =
-    fitting.length === rows.length ? `${rows.length}` : `${fitting.length} of ${rows.length} match`;
+  const count = fitting.length === rows.length ? "" : `${fitting.length} of `;
   const drawn = shown.length < fitting.length ? `, the first ${shown.length} are shown` : "";
-  const head = columns.map(({ label, kind }) => h("th", { class: kind ?? "" }, label));
-  const body = shown.map((row) =>
-    h(
-      "tr",
-      null,
-      ...columns.map(({ label, kind, cell }) =>
-        h("td", { class: kind ?? "", "data-label": label }, cell(row)),
-      ),
-    ),
+  const note = `${count}${rows.length}${count && " match"}${drawn}`;
+  const head = html`<tr>${columns.map(([label, kind]) => html`<th class=${kind}>${label}</th>`)}</tr>`;
+  const body = shown.map(
+    (row) => html`
+      <tr>${columns.map(([label, kind, cell]) => html`<td class=${kind} data-label=${label}>${cell(row)}</td>`)}</tr>`,
   );
-  const table = h("table", null, h("thead", null, h("tr", null, ...head)), h("tbody", null, ...body));
-  return section(title, matches + drawn, table);
+  return html`
+    <section>
+      <h2>${title} <small>${rows.length > 0 ? note : ""}</small></h2>
+      ${rows.length > 0 ? html`<table><thead>${head}</thead><tbody>${body}</tbody></table>` : html`<div class="none">${none}</div>`}
+    </section>`;
 }
 
-const name = (text: string): Element => h("span", { title: text }, short(text));
+const name = (text: string) => html`<span title=${text}>${short(text)}</span>`;
+const colored = (kind: string, text: string) => html`<span class=${kind}>${text}</span>`;
 
-function shares(list: readonly Share[], endpoints: PageState["endpoints"]): Element {
+function shares(list: readonly Share[], { endpoints }: PageState): TemplateResult {
   const texts = list.map((share, index) => shareText(share, endpoints[index]?.name ?? ""));
-  const marks = list.map((share, index) => h("span", { class: `share ${share}`, title: texts[index] }));
-  return h("span", { class: "shares", role: "img", "aria-label": texts.join(", ") }, ...marks);
+  const marks = list.map((share, index) => html`<span class="share ${share}" title=${texts[index]}></span>`);
+  return html`<span class="shares" role="img" aria-label=${texts.join(", ")}>${marks}</span>`;
 }
 
 const example = `import { endpointsFromEnv, Redlock } from "redlock-edge";
@@ -193,92 +121,72 @@ const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 await redlock.using("invoice:42", { ttl: 30_000, fencing: true }, async () => { … });`;
 
 /** What is held now. */
-function locks({ now, locks: rows, endpoints }: PageState, { search }: PageActions): Element {
+function locks(state: PageState, { search }: PageActions): TemplateResult {
   const columns: Column<LockRow>[] = [
-    {
-      label: "resource",
-      kind: "name",
-      cell: ({ resource, note }) =>
-        name(note === undefined ? resource : `${resource} ${JSON.stringify(note)}`),
-    },
-    { label: "kind", cell: ({ kind }) => kind },
-    {
-      label: "holder",
-      cell: ({ holder, client = "" }) => h("span", null, `${client} `, h("code", { class: "soft" }, holder)),
-    },
-    { label: "fence", kind: "number", cell: ({ fence }) => (fence === undefined ? "–" : `${fence}`) },
-    { label: "remaining", kind: "number", cell: ({ until }) => left(until - now) },
-    {
-      label: "endpoints",
-      cell: (row) =>
-        h("span", { class: row.held ? "" : "warn" }, shares(row.shares, endpoints), ` ${sharesText(row)}`),
-    },
+    [
+      "resource",
+      "name",
+      ({ resource, note }) => name(note ? `${resource} ${JSON.stringify(note)}` : resource),
+    ],
+    ["kind", "", ({ kind }) => kind],
+    ["holder", "", ({ holder, client }) => html`${client} <code class="soft">${holder}</code>`],
+    ["fence", "number", ({ fence = "–" }) => fence],
+    ["remaining", "number", ({ until }) => left(until - state.now)],
+    [
+      "endpoints",
+      "",
+      (row) => html`${shares(row.shares, state)}${colored(row.held ? "" : "warn", ` ${sharesText(row)}`)}`,
+    ],
   ];
   const fits = ({ resource, kind, holder, note, client, fence }: LockRow) =>
     matching([resource, kind, holder, note, client, fence].join(" "), search);
-  const none = h(
-    "div",
-    null,
-    "Nothing is held. Give your program the variables that the command has printed, and run it:",
-    h("pre", null, h("code", null, example)),
-  );
-  return listing("Held now", columns, { rows, fits, none });
+  const none = html`Nothing is held. Give your program the variables that the command has printed, and run it:
+    <pre><code>${example}</code></pre>`;
+  return listing("Held now", columns, state.locks, { most: 50, fits, none });
 }
 
+const recordKinds = { complete: "good", pending: "warn", corrupt: "bad", unfinished: "bad" };
+
 /** The keys of idempotent runs. */
-function records({ now, records: rows, endpoints }: PageState, { search, hashes }: PageActions): Element {
+function records(state: PageState, { search, hashes }: PageActions): TemplateResult {
+  const { now } = state;
   const isMeant = ({ key }: RecordRow) => hashes.some((hash) => key.endsWith(hash));
+  const stateText = (row: RecordRow) =>
+    `${recordWords[row.state]}${row.replays > 0 ? `, replayed ${row.replays}×` : ""}`;
   const columns: Column<RecordRow>[] = [
-    {
-      label: "key (hash)",
-      kind: "name",
-      cell: (row) =>
-        h("span", null, row.key, isMeant(row) && h("b", { class: "good" }, ` is ${short(search)}`)),
-    },
-    {
-      label: "state",
-      cell: ({ state, replays }) =>
-        h(
-          "span",
-          { class: state === "complete" ? "good" : state === "pending" ? "warn" : "bad" },
-          `${recordWords[state]}${replays > 0 ? `, replayed ${replays}×` : ""}`,
-        ),
-    },
-    { label: "unfinished runs", kind: "number", cell: ({ attempts }) => `${attempts ?? "–"}` },
-    { label: "since", kind: "number", cell: ({ since }) => (since === undefined ? "–" : ago(now - since)) },
-    { label: "kept for", kind: "number", cell: ({ until }) => left(until - now) },
-    {
-      label: "endpoints",
-      cell: (row) => h("span", null, shares(row.shares, endpoints), ` ${sharesText({ ...row, held: true })}`),
-    },
+    [
+      "key (hash)",
+      "name",
+      (row) => html`${row.key}${isMeant(row) ? html` is <b class="good">${short(search)}</b>` : ""}`,
+    ],
+    ["state", "", (row) => colored(recordKinds[row.state], stateText(row))],
+    ["unfinished runs", "number", ({ attempts = "–" }) => attempts],
+    ["since", "number", ({ since }) => (since === undefined ? "–" : ago(now - since))],
+    ["kept for", "number", ({ until }) => left(until - now)],
+    ["endpoints", "", (row) => html`${shares(row.shares, state)} ${sharesText({ ...row, held: true })}`],
   ];
-  const fits = (row: RecordRow) => isMeant(row) || matching(`${row.key} ${recordWords[row.state]}`, search);
+  const fits = (row: RecordRow) => isMeant(row) || matching(`${row.key} ${stateText(row)}`, search);
   const none = "No idempotent run has left a record yet.";
-  return listing("Idempotent runs", columns, { rows, fits, none });
+  return listing("Idempotent runs", columns, state.records, { most: 50, fits, none });
 }
 
 /** The latest requests. */
-function requests({ requests: rows }: PageState, { search, hashes }: PageActions): Element {
+function requests(state: PageState, { search, hashes }: PageActions): TemplateResult {
+  const kindOf = ({ result, failed }: RequestRow) =>
+    failed ? "bad" : /^(held|gone|waiting|failed)/.test(result) ? "warn" : "";
   const columns: Column<RequestRow>[] = [
-    { label: "time", cell: ({ at }) => clock(at) },
-    { label: "client", cell: ({ client }) => client },
-    { label: "endpoint", cell: ({ endpoint }) => endpoint },
-    { label: "operation", cell: ({ operation }) => operation },
-    { label: "resource", kind: "name", cell: ({ resource }) => name(resource) },
-    {
-      label: "result",
-      cell: ({ result, failed }) =>
-        h(
-          "span",
-          { class: failed ? "bad" : /^(held|gone|waiting|failed)/.test(result) ? "warn" : "" },
-          result,
-        ),
-    },
-    { label: "took", kind: "number", cell: ({ ms }) => `${ms} ms` },
-    { label: "billed", kind: "number", cell: ({ billed }) => `${billed}` },
+    ["time", "", ({ at }) => clock(at)],
+    ["client", "", ({ client }) => client],
+    ["operation", "", ({ operation }) => operation],
+    ["resource", "name", ({ resource }) => name(resource)],
+    ["result", "", (row) => colored(kindOf(row), row.result)],
+    ["endpoints", "", ({ endpoints }) => endpoints.map((each) => each.replace("endpoint-", "")).join(", ")],
+    ["took", "number", ({ ms }) => `${ms} ms`],
+    ["billed", "number", ({ billed }) => billed],
   ];
-  const fits = ({ client, endpoint, operation, resource, result }: RequestRow) =>
+  const fits = ({ client, endpoints, operation, resource, result }: RequestRow) =>
     hashes.some((hash) => resource.endsWith(hash)) ||
-    matching([client, endpoint, operation, resource, result].join(" "), search);
-  return listing("Latest requests", columns, { rows, most: 30, fits, none: "No request has arrived yet." });
+    matching([client, ...endpoints, operation, resource, result].join(" "), search);
+  const none = "No request has arrived yet.";
+  return listing("Latest requests", columns, state.requests, { most: 30, fits, none });
 }

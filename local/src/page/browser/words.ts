@@ -1,5 +1,4 @@
 import { duration } from "../../../../src/cli/text.ts";
-import type { FaultRule } from "../../faults/faults.ts";
 import type { LockRow, PageState, RecordRow, Share } from "../state.ts";
 
 // What the page says. No I/O.
@@ -22,31 +21,29 @@ export function short(text: string): string {
 }
 
 /** A time of the day, with tenths of seconds. */
-export function clock(ms: number): string {
-  const time = new Date(ms);
-  const two = (value: number) => `${value}`.padStart(2, "0");
-  const seconds = `${two(time.getSeconds())}.${Math.floor(time.getMilliseconds() / 100)}`;
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${seconds}`;
-}
+export const clock = (ms: number): string =>
+  `${new Date(ms).toTimeString().slice(0, 8)}.${Math.floor((ms % 1_000) / 100)}`;
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** The state in one sentence: what runs, whether a quorum can answer, and what is held. */
-export function summary({ endpoints, quorum, locks, engine }: PageState): {
+/** The state in one sentence: what runs, whether a quorum can answer, what is held, and what is wrong. */
+export function summary({ endpoints, quorum, locks, records, engine }: PageState): {
   readonly text: string;
   readonly bad: boolean;
 } {
   const up = endpoints.filter(({ status }) => status === "up").length;
   const faulty = endpoints.filter(({ status, faults }) => status === "up" && faults.length > 0).length;
   const held = locks.filter((lock) => lock.held).length;
+  const wrong = records.filter(({ state }) => state === "corrupt" || state === "unfinished").length;
   const behind = engine === "redis" ? "Redis" : "the embedded engine";
   const parts = [
     `${up} of ${counted(endpoints.length, "endpoint")} up, on ${behind}`,
     up < quorum ? `too few for a quorum of ${quorum}: every acquire fails` : `a quorum is ${quorum}`,
     ...(faulty > 0 ? [`${faulty} with faults`] : []),
     held === 0 ? "nothing held" : `${held} held`,
+    ...(wrong > 0 ? [`${counted(wrong, "key")} may be dead or corrupt`] : []),
   ];
-  return { text: parts.join(" · "), bad: up < quorum };
+  return { text: parts.join(" · "), bad: up < quorum || wrong > 0 };
 }
 
 /** What the state of a key of runs is called. */
@@ -56,32 +53,6 @@ export const recordWords: Readonly<Record<RecordRow["state"], string>> = {
   corrupt: "corrupt",
   unfinished: "may be dead",
 };
-
-/** A rule in words: `delay ms 300`. */
-export const ruleText = (rule: FaultRule): string =>
-  Object.entries(rule)
-    .map(([name, value]) => (name === "fault" ? `${value}` : `${name} ${value}`))
-    .join(" ");
-
-/** What is wrong now: endpoints that fail, faults that are on, keys that do not run again. */
-export function wrongs({ endpoints, records }: Pick<PageState, "endpoints" | "records">): {
-  readonly name: string;
-  readonly text: string;
-}[] {
-  const failing = endpoints.flatMap(({ name, status, faults }) => {
-    if (status === "stopped") return [{ name, text: "is stopped" }];
-    if (status === "silent") return [{ name, text: "is up, but its Redis does not answer" }];
-    const rules = faults.map(ruleText).join(", ");
-    return rules === "" ? [] : [{ name, text: `has faults switched on: ${rules}` }];
-  });
-  const keys = records.flatMap(({ key, state, attempts = 0 }) => {
-    if (state === "corrupt") return [{ name: key, text: "has a value that is not a record: its runs fail" }];
-    if (state !== "unfinished") return [];
-    const began = `${counted(attempts, "run")} began and neither completed nor failed`;
-    return [{ name: key, text: `may be dead: ${began}, and none is under way` }];
-  });
-  return [...failing, ...keys];
-}
 
 /** Whether a text has all words of a search. */
 export function matching(text: string, search: string): boolean {
