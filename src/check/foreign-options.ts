@@ -11,7 +11,7 @@ const foreign: readonly [here: readonly string[], given: RegExp][] = [
   // As a time, the number of tries would be a very short one.
   [["maxAttempts", "wait, a time in ms"], /retr|^attempts/i],
   [["wait"], /wait(?!u)|^acquire/i],
-  [["autoExtend"], /^auto|^refresh|^watch/],
+  [["autoExtend, true or false: it needs no time"], /^auto|^refresh|^watch/],
   [["prefix"], /^namespace/],
   [["maxSize", "limit"], /^max$|^permits|^conc|^size|^limit|^capa/],
   [["onFailed", "onEvent"], /^onErr/],

@@ -1,4 +1,4 @@
-import { oneOf, type Schema, typed } from "../check/check.ts";
+import { checkOptions, oneOf, type Schema, typed } from "../check/check.ts";
 import { EndpointError, reasonOf } from "../errors/errors.ts";
 import { onAbort } from "../runtime/abort.ts";
 
@@ -99,6 +99,18 @@ export const endpointSchema: Schema<{ name?: string | undefined; dialect?: Diale
   name: typed("string"),
   dialect: checkDialect,
 };
+
+/** Checks the options of an endpoint that is made of a client. */
+export function checkEndpointOptions<Options extends object>(
+  what: string,
+  options: Options,
+  schema: Schema<Options>,
+): void {
+  // The index, in `clients.map(ioredisEndpoint)`.
+  if (typeof options === "number")
+    throw new TypeError(`options must be an object: with map, write (client) => ${what}(client)`);
+  checkOptions(what, options, schema);
+}
 
 /** Cut where Redis or Upstash quote the command, and where JSON begins, in which secrets are escaped. */
 export function withoutSecrets(text: string, secrets: Command): string {

@@ -1,7 +1,14 @@
-import { checkOptions, later, wrongType } from "../check/check.ts";
+import { later, wrongType } from "../check/check.ts";
 import { EndpointError } from "../errors/errors.ts";
 import { addressOf } from "./address.ts";
-import { type Dialect, dialectOf, type Endpoint, endpointSchema, withoutSecrets } from "./endpoint.ts";
+import {
+  checkEndpointOptions,
+  type Dialect,
+  dialectOf,
+  type Endpoint,
+  endpointSchema,
+  withoutSecrets,
+} from "./endpoint.ts";
 import { type ClientWay, roomOf, sendThrough } from "./hand-over.ts";
 import { answerReason, networkReason, subscriber } from "./post.ts";
 
@@ -42,7 +49,11 @@ export interface UpstashEndpointOptions {
 export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
   // The `eval` of ioredis and node-redis takes other arguments.
   if (!client?.createScript) throw wrongType("the client", client, "a client of @upstash/redis");
-  checkOptions("upstashEndpoint", options, { ...endpointSchema, basePath: later, allowInsecure: later });
+  checkEndpointOptions("upstashEndpoint", options, {
+    ...endpointSchema,
+    basePath: later,
+    allowInsecure: later,
+  });
   const address = addressIn(client, options);
   const name = options.name ?? address?.name ?? "@upstash/redis";
   const dialect = options.dialect ?? dialectOf(address?.name ?? "");

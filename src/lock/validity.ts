@@ -1,3 +1,4 @@
+import { refuseProperty } from "../check/foreign-names.ts";
 import { type RedlockError, secondsHint } from "../errors/errors.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
@@ -58,6 +59,7 @@ export class Validity {
     const { loss } = this;
     if (!this.#controller) {
       this.#controller = new AbortController();
+      refuseProperty("lock.signal", this.#controller.signal, "error", "lock.signal.reason");
       if (loss) this.#controller.abort(loss);
       else this.watch();
     }

@@ -1,5 +1,5 @@
-import { checkOptions, wrongType } from "../check/check.ts";
-import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
+import { wrongType } from "../check/check.ts";
+import { checkEndpointOptions, dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
 import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
 import type { Subscription, SubscriptionEvents } from "./subscriber.ts";
@@ -52,7 +52,7 @@ interface Client extends IoredisClient, Emitter {
  */
 export function ioredisEndpoint(client: IoredisClient, options: SocketEndpointOptions = {}): Endpoint {
   checkClient(client);
-  checkOptions("ioredisEndpoint", options, endpointSchema);
+  checkEndpointOptions("ioredisEndpoint", options, endpointSchema);
   const ioredis = client as Client;
   const { isCluster, options: own } = ioredis;
   const address = addressOf(ioredis);

@@ -1,5 +1,5 @@
-import { checkOptions, wrongType } from "../check/check.ts";
-import { dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
+import { wrongType } from "../check/check.ts";
+import { checkEndpointOptions, dialectOf, type Endpoint, endpointSchema } from "../endpoints/endpoint.ts";
 import { type Emitter, Link, type LinkState, linkOf } from "./link.ts";
 import { type SocketEndpointOptions, sendOver } from "./send.ts";
 import type { Subscription, SubscriptionEvents } from "./subscriber.ts";
@@ -69,7 +69,7 @@ type Sender = (command: readonly string[], options: CommandOptions) => Promise<u
  */
 export function nodeRedisEndpoint(client: NodeRedisClient, options: SocketEndpointOptions = {}): Endpoint {
   checkClient(client);
-  checkOptions("nodeRedisEndpoint", options, endpointSchema);
+  checkEndpointOptions("nodeRedisEndpoint", options, endpointSchema);
   const own = client as unknown as AnyClient;
   const { address, sender, exactReplies, hasStreams } = kindOf(own);
   const name = options.name ?? address;

@@ -17,6 +17,7 @@ import { endpointsFromEnv, httpEndpoint, Redlock, upstashEndpoint } from "../../
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { idempotentExpress, idempotentFastify, type NodeResponse } from "../../src/node/index.ts";
 import { otel } from "../../src/otel/index.ts";
+import { ioredisEndpoint } from "../../src/sockets/index.ts";
 import { Mailbox, type MailboxHandler, once } from "../../src/sync/index.ts";
 import { signedDelivery } from "../../src/testing/index.ts";
 import { github, stripe } from "../../src/webhooks/index.ts";
@@ -152,6 +153,11 @@ const otherNames: [given: string, meant: string, takers: (keyof typeof optionsOf
   ["size limit capacity", "maxSize", ["Mailbox"]],
   ["onError", "onFailed", ["Mailbox"]],
   ["onError", "onEvent", ["Redlock", "Idempotency", "singleFlight", "idempotent"]],
+  [
+    "automaticExtensionThreshold watchdogTimeout refreshInterval",
+    "autoExtend, true or false: it needs no time",
+    ["Redlock"],
+  ],
   ["keyHeader", "header", ["idempotent", "idempotentExpress"]],
 ];
 
@@ -215,6 +221,14 @@ const mistakes: Record<string, Record<string, Mistake>> = {
         [make, /as in new Redlock\(\{ endpoints: \[ioredisEndpoint\(client\)] }\), with ioredisEndpoint of/],
       ]),
     ),
+    "lock.signal.error of redlock 5": [
+      async () => Object((await redlock.acquire(freshKey())).signal).error,
+      /there is no lock\.signal\.error here: use lock\.signal\.reason/,
+    ],
+    "clients that are mapped to endpoints": [
+      () => [ioredis].map(any(ioredisEndpoint)),
+      /with map, write \(client\) => ioredisEndpoint\(client\)/,
+    ],
     "a URL of Redis": [
       at(["redis://localhost:6379"]),
       /for the Redis protocol there is redlock-edge\/sockets/,
@@ -400,6 +414,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       "an array": (messages) => Array.from(any(messages)),
       "a spread array": (messages) => [...(messages as unknown as string[])],
       "an array's length": (messages) => Object(messages).length,
+      "an array's methods": (messages) => Object(messages).map(none),
     }).map(([what, handler]) => [
       what,
       [

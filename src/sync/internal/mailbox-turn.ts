@@ -355,7 +355,7 @@ function messagesOf<Value>(read: (most: number) => Promise<readonly Message<Valu
     batches: () => batches(Number.MAX_SAFE_INTEGER),
   };
   // A handler that takes one message, or an array of them, would fail at each message.
-  for (const name of ["id", "value", "length", Symbol.iterator]) {
+  for (const name of ["id", "value", "length", "map", "forEach", Symbol.iterator]) {
     refuseProperty("messages", messages, name, "for await (const { id, value } of messages)");
   }
   return messages;
