@@ -133,6 +133,7 @@ export function randomToken(runtime: Runtime): string {
 export type WaitUntil =
   | ((promise: Promise<unknown>) => void)
   | {
+      /** Lets the platform wait for the promise. */
       waitUntil(promise: Promise<unknown>): void;
     };
 
