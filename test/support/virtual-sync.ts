@@ -1,5 +1,12 @@
+import { freeScript } from "../../src/inspect/free.lua.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
+import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
+import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
+import { mailboxScript } from "../../src/sync/internal/mailbox.lua.ts";
+import { memberScript } from "../../src/sync/internal/member.lua.ts";
+import { queueScript } from "../../src/sync/internal/queue.lua.ts";
+import { slotScript } from "../../src/sync/internal/slot.lua.ts";
 import { type VirtualClient, type VirtualWorld, virtualWorld, watch } from "./virtual-client.ts";
 
 /** A {@link VirtualWorld} of synchronizers. */
@@ -57,6 +64,14 @@ export function syncWorld(
       return Object.fromEntries(names.sort().map((name) => [name, engine.execute(["PTTL", name]) as number]));
     },
   };
+}
+
+/** A world whose endpoints know every script of synchronizers. */
+export function newWorld(options: Parameters<typeof virtualWorld>[0] = {}): SyncWorld {
+  return syncWorld(
+    [arrivalScript, freeScript, intervalScript, mailboxScript, memberScript, queueScript, slotScript],
+    options,
+  );
 }
 
 /** By link: how many requests it has sent. */

@@ -1,62 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError, type Redlock } from "../../../src/index.ts";
-import {
-  CountDownLatch,
-  CyclicBarrier,
-  debounce,
-  Mailbox,
-  once,
-  refreshOnce,
-  singleton,
-  type WaitOptions,
-} from "../../../src/sync/index.ts";
-import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
-import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
+import type { WaitOptions } from "../../../src/sync/index.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
-import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
-import { holders } from "./holders.ts";
+import { newWorld, sentBy } from "../../support/virtual-sync.ts";
+import { everyCall } from "./every-call.ts";
 
 // What the calls of all synchronizers have in common, in virtual time: how they end without a result.
 
 type Options = Pick<WaitOptions, "wait" | "signal" | "deadline">;
-type Call = (redlock: Redlock, options: Options) => Promise<unknown>;
-
-const unreachable = () => expect.unreachable("it must not run");
-const parts = { read: () => 0, isFresh: () => false, refresh: unreachable, write: unreachable };
-
-const calls: Record<string, Call> = {
-  "CountDownLatch.wait": (redlock, options) => new CountDownLatch(redlock, "n", { count: 2 }).wait(options),
-  "CountDownLatch.arrive": (redlock, options) =>
-    new CountDownLatch(redlock, "n", { count: 2 }).arrive("a", options),
-  "CountDownLatch.inspect": (redlock, options) =>
-    new CountDownLatch(redlock, "n", { count: 2 }).inspect(options),
-  "CyclicBarrier.arriveAndWait": (redlock, options) =>
-    new CyclicBarrier(redlock, "n", { parties: 2 }).arriveAndWait("a", options),
-  "Mailbox.post": (redlock, options) =>
-    new Mailbox(redlock, "n").post({ id: "a", value: 1 }, unreachable, options),
-  "Mailbox.drain": (redlock, options) => new Mailbox(redlock, "n").drain(unreachable, options),
-  once: (redlock, options) => once(redlock, "n", { every: 60_000, ...options }, unreachable),
-  debounce: (redlock, options) => debounce(redlock, "n", { window: 50, ...options }, unreachable),
-  refreshOnce: (redlock, options) => refreshOnce(redlock, "n", { ...parts, ...options }),
-  ...Object.fromEntries(
-    (["skip", "coalesce", "cancel"] as const).map((mode) => [
-      `singleton, ${mode}`,
-      (redlock: Redlock, options: Options) => singleton(redlock, "n", { mode, ...options }, unreachable),
-    ]),
-  ),
-  ...Object.fromEntries(
-    holders.map(({ title, acquire }) => [
-      title,
-      (redlock: Redlock, { wait, ...call }: Options) =>
-        acquire(redlock, "n", wait === undefined ? {} : { wait }, call as object),
-    ]),
-  ),
-};
 
 /** All endpoints refuse every request; and every command that a client has sent. */
-function newWorld() {
-  const scripts = [arrivalScript, intervalScript, ...holders.map(({ script }) => script)];
-  const world = syncWorld(scripts);
+function stage() {
+  const world = newWorld();
   const cutOff = (options: Parameters<typeof world.client>[0] = {}) => {
     const own = world.client(options);
     for (const link of own.links) link.fate = () => "refused";
@@ -68,9 +23,11 @@ function newWorld() {
 
 const total = (client: VirtualClient) => sentBy(client).reduce((sum, count) => sum + count, 0);
 
-describe.each(Object.entries(calls))("a call of %s", (name, call) => {
+describe.each(Object.entries(everyCall))("a call of %s", (name, perform) => {
+  const call = (redlock: Redlock, options: Options) => perform(redlock, options as never);
+
   test("that has aborted already sends nothing", async () => {
-    const { runtime, client } = newWorld();
+    const { runtime, client } = stage();
     const own = client();
     const ended = watch(call(own.redlock, { signal: AbortSignal.abort("before") }));
     await runtime.advance(1_000);
@@ -78,7 +35,7 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   });
 
   test("ends at once with an abort, while answers or the end of a pause are awaited", async () => {
-    const { runtime, client, cutOff, stored } = newWorld();
+    const { runtime, client, cutOff, stored } = stage();
     const { slow } = delays(runtime);
     const waiting = client();
     for (const link of waiting.links) link.fate = () => slow(90);
@@ -103,7 +60,7 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   test.each([120, 250])(
     "ends at once with an abort after %i ms, while it takes back what it left",
     async (ms) => {
-      const { runtime, client } = newWorld();
+      const { runtime, client } = stage();
       const own = client();
       // No answer within 100 ms, neither to what it asks nor to what takes it back.
       for (const link of own.links) link.fate = () => "lost";
@@ -117,7 +74,7 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   );
 
   test("waits an outage out for `wait`, then it is a QuorumError", async () => {
-    const { runtime, cutOff } = newWorld();
+    const { runtime, cutOff } = stage();
     const own = cutOff();
     const ended = watch(call(own.redlock, { wait: 25 }));
     await runtime.advance(24);
@@ -140,7 +97,7 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
 
   if (name === "debounce") return;
   test("has no quorum in time where its answers come after the deadline", async () => {
-    const { runtime, client } = newWorld();
+    const { runtime, client } = stage();
     const own = client();
     for (const link of own.links) link.fate = () => delays(runtime).slow(50);
     const ended = watch(call(own.redlock, { deadline: runtime.now() + 20 }));
@@ -151,7 +108,7 @@ describe.each(Object.entries(calls))("a call of %s", (name, call) => {
   });
 
   test("ends with its deadline, and sends nothing after it", async () => {
-    const { runtime, client, cutOff } = newWorld();
+    const { runtime, client, cutOff } = stage();
     const ended = watch(call(cutOff().redlock, { deadline: runtime.now() + 15, wait: 60_000 }));
     await runtime.advance(14);
     expect(ended.settled).toBe(false);

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, type QuorumError } from "../../../src/index.ts";
-import { freeScript } from "../../../src/inspect/free.lua.ts";
-import type { Script } from "../../../src/redis/script.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -11,19 +9,15 @@ import {
   once,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
-import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
-import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
-import { mailboxScript } from "../../../src/sync/internal/mailbox.lua.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
-import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
+import { newWorld, sentBy } from "../../support/virtual-sync.ts";
 import { holders } from "./holders.ts";
 
 // What an operator frees, in virtual time: what is gone then, what is remembered, and for how long.
 
 const day = 86_400_000;
 const start = 1_700_000_000_000;
-const newWorld = (...scripts: Script[]) => syncWorld([freeScript, arrivalScript, ...scripts]);
 
 const kinds: readonly SynchronizerKind[] = [
   "Semaphore",
@@ -65,9 +59,9 @@ describe.each(kinds)("%s", (kind) => {
   });
 });
 
-describe.each(holders)("$title", ({ kind, script, keys, acquire, another }) => {
+describe.each(holders)("$title", ({ kind, keys, acquire, another }) => {
   test("that is held is free for the one who waits, and its holder learns of the loss", async () => {
-    const { runtime, client, ttls, atOnce } = newWorld(script);
+    const { runtime, client, ttls, atOnce } = newWorld();
     const hold = await acquire(client().redlock, "n");
     expect(Object.keys(ttls())).toEqual(keys.map((key) => `redlock:${key}:{n}`));
     const next = watch(another(client().redlock, "n"));
@@ -110,7 +104,7 @@ describe("a semaphore", () => {
 
 describe("once", () => {
   test("runs again, with a larger fence, and no late confirmation brings the interval back", async () => {
-    const { client, each, atOnce, endpoints } = newWorld(intervalScript);
+    const { client, each, atOnce, endpoints } = newWorld();
     const own = client();
     const run = () => atOnce(once(own.redlock, "n", { every: 60_000 }, ({ fence }) => fence));
     expect(await run()).toEqual({ ran: true, value: start });
@@ -125,7 +119,7 @@ describe("once", () => {
 });
 
 test("a mailbox loses its turn, and no message: the next turn has them all, and the one that was begun again", async () => {
-  const { runtime, client, ttls } = newWorld(mailboxScript);
+  const { runtime, client, ttls } = newWorld();
   const mailbox = ({ redlock }: VirtualClient) => new Mailbox<string>(redlock, "n", { ttl: 1_000 });
   let signal: AbortSignal | undefined;
   const holding = watch(
@@ -161,7 +155,7 @@ describe("a latch or barrier", () => {
     new CountDownLatch(redlock, "n", { count, ttl });
 
   test("is later after each reset, also within a ms, and has nothing to free until an arrival", async () => {
-    const { client, each } = newWorld(arrivalScript);
+    const { client, each } = newWorld();
     const numbers: number[] = [];
     for (let turn = 0; turn < 3; turn += 1) {
       await latchOf(client(), 2 + turn).arrive("a");
@@ -175,7 +169,7 @@ describe("a latch or barrier", () => {
   });
 
   test("with a wrong count takes the right one then, and late requests do not count", async () => {
-    const { client, endpoints, atOnce } = newWorld(arrivalScript);
+    const { client, endpoints, atOnce } = newWorld();
     const late = client();
     await latchOf(late, 5).arrive("a");
     const right = latchOf(client(), 2);
@@ -190,7 +184,7 @@ describe("a latch or barrier", () => {
   });
 
   test("makes waiting parties arrive again, with a number that is greater by 2", async () => {
-    const { runtime, client } = newWorld(arrivalScript);
+    const { runtime, client } = newWorld();
     const party = (id: string) => {
       const barrier = new CyclicBarrier(client().redlock, "n", { parties: 2 });
       return () => watch(barrier.arriveAndWait(id, { wait: 60_000 }));

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { watch } from "../../support/virtual-client.ts";
-import { syncWorld } from "../../support/virtual-sync.ts";
+import { newWorld } from "../../support/virtual-sync.ts";
 import { holders } from "./holders.ts";
 
 // What all synchronizers that are held have in common, in virtual time.
@@ -10,15 +10,15 @@ import { holders } from "./holders.ts";
 const nowhere = [0, 0, 0];
 const ttl = 20_000;
 
-describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAnother, tellsItsEnd }) => {
-  function newWorld() {
-    const world = syncWorld([script]);
+describe.each(holders)("$title", ({ keys, acquire, another, tryAnother, tellsItsEnd }) => {
+  function stage() {
+    const world = newWorld();
     const holds = () => world.each("EXISTS", keys.at(-1)!, "n");
     return { ...world, holds, redlock: () => world.client().redlock };
   }
 
   test("is valid for its ttl without the drift, and no longer", async () => {
-    const { runtime, redlock } = newWorld();
+    const { runtime, redlock } = stage();
     const hold = await acquire(redlock(), "n", { ttl });
     const { signal } = hold;
     expect([hold.ttl, hold.remaining()]).toEqual([ttl, ttl - (200 + 2)]);
@@ -29,7 +29,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
   });
 
   test("of a dead holder is free after its ttl, for the one who waits", async () => {
-    const { runtime, redlock } = newWorld();
+    const { runtime, redlock } = stage();
     const dead = await acquire(redlock(), "n", { ttl: 405 });
     const next = watch(another(redlock(), "n"));
     // Pauses of 10 ms.
@@ -41,7 +41,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
   });
 
   test("is free after its release, for the one who waits", async () => {
-    const { runtime, redlock, holds } = newWorld();
+    const { runtime, redlock, holds } = stage();
     const hold = await acquire(redlock(), "n");
     const next = watch(another(redlock(), "n"));
     await runtime.advance(15);
@@ -53,7 +53,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
   });
 
   test("is waited for for `wait` at most", async () => {
-    const { runtime, redlock } = newWorld();
+    const { runtime, redlock } = stage();
     await acquire(redlock(), "n");
     const call = watch(another(redlock(), "n", { wait: 45 }));
     await runtime.advance(44);
@@ -64,7 +64,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
   });
 
   test("limits its hold and the waiting to the deadline", async () => {
-    const { runtime, redlock } = newWorld();
+    const { runtime, redlock } = stage();
     const hold = await acquire(redlock(), "n", {}, { deadline: runtime.now() + 5_000 });
     expect(hold.remaining()).toBe(0.99 * 5_000 - 2);
     const call = watch(another(redlock(), "n", {}, { deadline: runtime.now() + 20 }));
@@ -73,7 +73,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
   });
 
   test("is released at the end of `await using`, and kept until then by `autoExtend`", async () => {
-    const { runtime, client, holds } = newWorld();
+    const { runtime, client, holds } = stage();
     const own = client();
     {
       await using hold = await acquire(own.redlock, "n", { ttl: 1_000, autoExtend: true });
@@ -85,7 +85,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
   });
 
   test("has nothing in common with other names, other prefixes and plain locks", async () => {
-    const { redlock } = newWorld();
+    const { redlock } = stage();
     for (const name of ["n", "n:0", "{n}"]) await acquire(redlock(), name);
     await acquire(redlock(), "n", { prefix: "other" });
     expect(await redlock().tryAcquire("n")).not.toBe(null);
@@ -94,7 +94,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
 
   test("needs a quorum: a minority may be down, or reply nonsense", async () => {
     for (const nonsense of [undefined, ["t", 1], "OK"]) {
-      const { redlock, client } = newWorld();
+      const { redlock, client } = stage();
       const lame = client();
       if (nonsense) Object.assign(lame.links[2]!, { send: async () => nonsense });
       else lame.links[2]!.fate = () => "refused";
@@ -109,7 +109,7 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
   });
 
   test("is one after requests that are executed twice", async () => {
-    const { each, client, redlock, holds, runtime } = newWorld();
+    const { each, client, redlock, holds, runtime } = stage();
     const twice = client();
     for (const link of twice.links) link.fate = () => "twice";
     const hold = await acquire(twice.redlock, "n", { ttl });
@@ -123,7 +123,4 @@ describe.each(holders)("$title", ({ kind, script, keys, acquire, another, tryAno
     for (const link of twice.links) link.fate = () => "delivered";
     expect([await hold.release(), holds()]).toEqual([true, nowhere]);
   });
-
-  // It leaves no tombstones: such a permit stands until its ttl.
-  if (kind === "Semaphore") return;
 });

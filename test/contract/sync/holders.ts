@@ -1,5 +1,4 @@
 import type { Redlock } from "../../../src/index.ts";
-import type { Script } from "../../../src/redis/script.ts";
 import {
   FairLock,
   type Hold,
@@ -9,9 +8,6 @@ import {
   type SynchronizerKind,
   type SyncOptions,
 } from "../../../src/sync/index.ts";
-import { memberScript } from "../../../src/sync/internal/member.lua.ts";
-import { queueScript } from "../../../src/sync/internal/queue.lua.ts";
-import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 
 type Acquire<Result> = (
   redlock: Redlock,
@@ -24,7 +20,6 @@ type Acquire<Result> = (
 export interface Holder {
   readonly title: string;
   readonly kind: SynchronizerKind;
-  readonly script: Script;
   /** The kinds of keys that stand while it is held; the last is that of the hold. */
   readonly keys: readonly [string, ...string[]];
   readonly acquire: Acquire<Hold>;
@@ -37,64 +32,67 @@ export interface Holder {
   costs(isNative: boolean): readonly [number, number, number, number];
 }
 
-const semaphore = (redlock: Redlock, name: string, options?: SyncOptions) =>
+type Acquires = { acquire(call?: object): Promise<Hold>; tryAcquire(): Promise<Hold | null> };
+
+/** How somebody acquires a synchronizer, and others do. */
+function acquirers(open: (...args: Parameters<typeof semaphore>) => Acquires, other = open) {
+  const acquire: Acquire<Hold> = (redlock, name, options, call) => open(redlock, name, options).acquire(call);
+  const another: Acquire<Hold> = (redlock, name, options, call) =>
+    other(redlock, name, options).acquire(call);
+  const tryAnother: Acquire<Hold | null> = (redlock, name, options) =>
+    other(redlock, name, options).tryAcquire();
+  return { acquire, another, tryAnother };
+}
+
+const semaphore = (redlock: Redlock, name: string, options?: SyncOptions): Acquires =>
   new Semaphore(redlock, name, { limit: 1, ...options });
+const reading: typeof semaphore = (redlock, name, options) => {
+  const lock = new ReadWriteLock(redlock, name, options);
+  return { acquire: (call) => lock.acquireRead(call), tryAcquire: () => lock.tryAcquireRead() };
+};
+const writing: typeof semaphore = (redlock, name, options) => {
+  const lock = new ReadWriteLock(redlock, name, options);
+  return { acquire: (call) => lock.acquireWrite(call), tryAcquire: () => lock.tryAcquireWrite() };
+};
 
 export const holders: readonly Holder[] = [
   {
     title: "a semaphore",
     kind: "Semaphore",
-    script: slotScript,
     keys: ["limit", "slot:0"],
-    acquire: (redlock, name, options, call) => semaphore(redlock, name, options).acquire(call),
-    another: (redlock, name, options, call) => semaphore(redlock, name, options).acquire(call),
-    tryAnother: (redlock, name, options, call) => semaphore(redlock, name, options).tryAcquire(call),
+    ...acquirers(semaphore),
     tellsItsEnd: false,
     costs: (isNative) => [5, 5, 2, isNative ? 1 : 3],
   },
   {
     title: "a read-write lock, to read",
     kind: "ReadWriteLock",
-    script: memberScript,
     keys: ["read-write"],
-    acquire: (redlock, name, options, call) => new ReadWriteLock(redlock, name, options).acquireRead(call),
-    another: (redlock, name, options, call) => new ReadWriteLock(redlock, name, options).acquireWrite(call),
-    tryAnother: (redlock, name, options, call) =>
-      new ReadWriteLock(redlock, name, options).tryAcquireWrite(call),
+    ...acquirers(reading, writing),
     tellsItsEnd: true,
     costs: () => [8, 7, 4, 5],
   },
   {
     title: "a read-write lock, to write",
     kind: "ReadWriteLock",
-    script: memberScript,
     keys: ["read-write"],
-    acquire: (redlock, name, options, call) => new ReadWriteLock(redlock, name, options).acquireWrite(call),
-    another: (redlock, name, options, call) => new ReadWriteLock(redlock, name, options).acquireRead(call),
-    tryAnother: (redlock, name, options, call) =>
-      new ReadWriteLock(redlock, name, options).tryAcquireRead(call),
+    ...acquirers(writing, reading),
     tellsItsEnd: true,
     costs: () => [7, 7, 6, 6],
   },
   {
     title: "a reentrant lock",
     kind: "ReentrantLock",
-    script: memberScript,
     keys: ["reentrant"],
-    acquire: (redlock, name, options, call) => new ReentrantLock(redlock, name, options).acquire(call),
-    another: (redlock, name, options, call) => new ReentrantLock(redlock, name, options).acquire(call),
-    tryAnother: (redlock, name, options, call) => new ReentrantLock(redlock, name, options).tryAcquire(call),
+    ...acquirers((redlock, name, options) => new ReentrantLock(redlock, name, options)),
     tellsItsEnd: true,
     costs: () => [7, 7, 4, 5],
   },
   {
     title: "a fair lock",
     kind: "FairLock",
-    script: queueScript,
     keys: ["fair"],
-    acquire: (redlock, name, options, call) => new FairLock(redlock, name, options).acquire(call),
-    another: (redlock, name, options, call) => new FairLock(redlock, name, options).acquire(call),
-    tryAnother: (redlock, name, options, call) => new FairLock(redlock, name, options).tryAcquire(call),
+    ...acquirers((redlock, name, options) => new FairLock(redlock, name, options)),
     tellsItsEnd: false,
     costs: (isNative) => [3, isNative ? 1 : 3, 3, isNative ? 1 : 3],
   },

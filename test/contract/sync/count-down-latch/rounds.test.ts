@@ -5,15 +5,13 @@ import {
   CountDownLatch,
   LimitMismatchError,
 } from "../../../../src/sync/index.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld, putArrivals, type SyncWorld, sentBy } from "../../../support/virtual-sync.ts";
 
 // The rounds of a latch in virtual time: when it opens, what a call returns then, how long it is remembered, and
 // what an operator resets.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([arrivalScript], options);
 const day = 86_400_000;
 
 const latchOf = ({ redlock }: VirtualClient, count = 3, options: ArrivalOptions = {}) =>

@@ -5,13 +5,11 @@ import {
   CyclicBarrier,
   type CyclicBarrierOptions,
 } from "../../../../src/sync/index.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { watch } from "../../../support/virtual-client.ts";
-import { type SyncWorld, syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld, type SyncWorld } from "../../../support/virtual-sync.ts";
 
 // The parties of a barrier in virtual time: when each passes, with which number, and where the next one begins.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([arrivalScript], options);
 const day = 86_400_000;
 /** The first level that a run has at the time of these worlds: 10 000 for each day since 1970. */
 const firstLevel = Math.floor(1_700_000_000_000 / day) * 10_000;

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld, type SyncWorld, sentBy } from "../../../support/virtual-sync.ts";
 
 // The calls of a burst in virtual time: which one runs, when, and what stays of the others.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([arrivalScript], options);
 const start = 1_700_000_000_000;
 const unreachable = () => expect.unreachable("it must not run");
 

@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../../src/index.ts";
 import { type OnceOptions, once } from "../../../../src/sync/index.ts";
-import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld, sentBy } from "../../../support/virtual-sync.ts";
 
 // How a claim of `once` becomes a run in virtual time, and what stays of one that does not.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([intervalScript], options);
 const unreachable = () => expect.unreachable("it must not run");
 
 const call = (

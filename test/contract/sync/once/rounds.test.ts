@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError } from "../../../../src/index.ts";
 import { type OnceContext, type OnceOptions, type OnceOutcome, once } from "../../../../src/sync/index.ts";
-import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld, type SyncWorld, sentBy } from "../../../support/virtual-sync.ts";
 
 // The intervals of `once` in virtual time: who runs, when, and how long others are kept out.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([intervalScript], options);
 const day = 86_400_000;
 const start = 1_700_000_000_000;
 /** The value of another replica. */

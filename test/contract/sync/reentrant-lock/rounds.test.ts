@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { ReentrantLock, type ReentrantLockOptions } from "../../../../src/sync/index.ts";
-import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import type { VirtualClient } from "../../../support/virtual-client.ts";
-import { syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld } from "../../../support/virtual-sync.ts";
 
 // The holds of a reentrant lock in virtual time, and what requests that are late or repeated do to them.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([memberScript], options);
 const lockOf = ({ redlock }: VirtualClient, options: ReentrantLockOptions = {}) =>
   new ReentrantLock(redlock, "r", { ttl: 20_000, ...options });
 

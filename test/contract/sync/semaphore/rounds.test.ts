@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError } from "../../../../src/index.ts";
 import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
-import { slotScript } from "../../../../src/sync/internal/slot.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld } from "../../../support/virtual-sync.ts";
 
 // The rounds of a semaphore in virtual time: which slot is proposed, when, and what the endpoints keep.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([slotScript], options);
 const slots = ({ redlock }: VirtualClient, options: Partial<SemaphoreOptions> = {}) =>
   new Semaphore(redlock, "s", { limit: 3, ttl: 20_000, ...options });
 

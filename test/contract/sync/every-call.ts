@@ -1,0 +1,61 @@
+import { expect } from "vitest";
+import type { Redlock } from "../../../src/index.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  debounce,
+  FairLock,
+  Mailbox,
+  once,
+  ReadWriteLock,
+  ReentrantLock,
+  refreshOnce,
+  Semaphore,
+  singleton,
+} from "../../../src/sync/index.ts";
+
+type Calls = Readonly<Record<string, (redlock: Redlock, options: never) => Promise<unknown>>>;
+
+export const unreachable = () => expect.unreachable("it must not run");
+
+/** The functions that `refreshOnce` needs. */
+export const parts = { read: () => 0, isFresh: () => false, refresh: unreachable, write: unreachable };
+
+const semaphore = (redlock: Redlock) => new Semaphore(redlock, "n", { limit: 2 });
+const readWrite = (redlock: Redlock) => new ReadWriteLock(redlock, "n");
+const latch = (redlock: Redlock) => new CountDownLatch(redlock, "n", { count: 2 });
+const mailbox = (redlock: Redlock) => new Mailbox(redlock, "n");
+
+/** Every call of a synchronizer that takes options. None of them has anything to run. */
+export const everyCall: Calls = {
+  "Semaphore.acquire": (redlock, options) => semaphore(redlock).acquire(options),
+  "ReentrantLock.acquire": (redlock, options) => new ReentrantLock(redlock, "n").acquire(options),
+  "ReadWriteLock.acquireRead": (redlock, options) => readWrite(redlock).acquireRead(options),
+  "ReadWriteLock.acquireWrite": (redlock, options) => readWrite(redlock).acquireWrite(options),
+  "FairLock.acquire": (redlock, options) => new FairLock(redlock, "n").acquire(options),
+  "CountDownLatch.arrive": (redlock, options) => latch(redlock).arrive("a", options),
+  "CountDownLatch.wait": (redlock, options) => latch(redlock).wait(options),
+  "CountDownLatch.inspect": (redlock, options) => latch(redlock).inspect(options),
+  "CyclicBarrier.arriveAndWait": (redlock, options) =>
+    new CyclicBarrier(redlock, "n", { parties: 2 }).arriveAndWait("a", options),
+  "Mailbox.post": (redlock, options) => mailbox(redlock).post({ id: "a", value: 1 }, unreachable, options),
+  "Mailbox.drain": (redlock, options) => mailbox(redlock).drain(unreachable, options),
+  once: (redlock, options: object) => once(redlock, "n", { every: 60_000, ...options }, unreachable),
+  debounce: (redlock, options: object) => debounce(redlock, "n", { window: 50, ...options }, unreachable),
+  refreshOnce: (redlock, options: object) => refreshOnce(redlock, "n", { ...parts, ...options }),
+  ...Object.fromEntries(
+    (["skip", "coalesce", "cancel"] as const).map((mode) => [
+      `singleton, ${mode}`,
+      (redlock: Redlock, options: object) => singleton(redlock, "n", { mode, ...options }, unreachable),
+    ]),
+  ),
+};
+
+/** Those that make one attempt. */
+export const everyTry: Calls = {
+  "Semaphore.tryAcquire": (redlock, options) => semaphore(redlock).tryAcquire(options),
+  "ReentrantLock.tryAcquire": (redlock, options) => new ReentrantLock(redlock, "n").tryAcquire(options),
+  "ReadWriteLock.tryAcquireRead": (redlock, options) => readWrite(redlock).tryAcquireRead(options),
+  "ReadWriteLock.tryAcquireWrite": (redlock, options) => readWrite(redlock).tryAcquireWrite(options),
+  "FairLock.tryAcquire": (redlock, options) => new FairLock(redlock, "n").tryAcquire(options),
+};
