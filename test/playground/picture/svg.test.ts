@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { docsPicture } from "../../../playground/docs-picture.ts";
 import { toSvg } from "../../../playground/picture/svg.ts";
 import type { Timeline, TimelineEvent } from "../../../playground/picture/timeline.ts";
+import { scenes } from "../../../playground/scenes/index.ts";
 
 const recording = JSON.parse(readFileSync("docs/images/timeline.json", "utf8")) as Timeline;
 const timeline = (events: TimelineEvent[], more: Partial<Timeline> = {}): Timeline => ({
@@ -36,6 +38,13 @@ describe("toSvg", () => {
   it("draws docs/images/timeline.svg from timeline.json", () => {
     expect(toSvg([recording])).toBe(readFileSync("docs/images/timeline.svg", "utf8"));
   });
+
+  it.each(scenes)(
+    "draws $id for the docs; if the picture differs, run tools/draw-docs.mjs",
+    async (scene) => {
+      expect(await docsPicture(scene)).toBe(readFileSync(`docs/images/${scene.id}.svg`, "utf8"));
+    },
+  );
 
   it("names broken invariants", () => {
     const svg = toSvg([timeline([{ time: 5, phase: "violated", name: "one holder", client: "B" }])]);
