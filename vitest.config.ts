@@ -22,7 +22,6 @@ const longest = [
   "test/contract/sync/engines/holds",
   "test/docs/snippets.long",
   "test/contract/fake-timers",
-  "test/examples/queues/qstash.long",
   "evidence/sim/simulator",
   "evidence/runtimes/workerd",
   "test/unit/cli/golden",

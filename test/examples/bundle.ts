@@ -58,9 +58,10 @@ export async function bundleForNode(example: string, options: BuildOptions = {})
 export async function importInNode<Exports>(
   example: string,
   env: Readonly<Record<string, string>>,
+  options: BuildOptions = {},
 ): Promise<Exports> {
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  return (await import(/* @vite-ignore */ await bundleForNode(example))) as Exports;
+  return (await import(/* @vite-ignore */ await bundleForNode(example, options))) as Exports;
 }
 
 /** Bundles an example as Wrangler does, and starts it in workerd, until the test ends. */

@@ -5,20 +5,12 @@ import { until } from "../../support/until.ts";
 import type { Service } from "../stage.ts";
 import type { Step, Wire } from "./wire.ts";
 
-/** A queue, real or a stand-in, as far as the tests count what becomes of its messages. */
+/** A queue, as far as the tests count what becomes of its messages. */
 export interface Queue {
   /** Messages whose consumer has said that they are done. */
   readonly acked: number;
   /** Messages that the queue has given up. */
   readonly dead: number;
-}
-
-/** A stand-in of a queue. */
-export interface StandIn extends Queue {
-  /** Deliveries that the consumer has not taken. */
-  readonly postponed: number;
-  /** How often each message is delivered at once. Default 1. */
-  copies: number;
 }
 
 /** An example that runs, with what surrounds it. */
@@ -41,12 +33,11 @@ type Kill = readonly [
   calls: number,
 ];
 
-export const kills: readonly Kill[] = [
+/** At each request; the queue is no server, so nothing can be cut on the way to it. */
+const kills: readonly Kill[] = [
   ["receiver", "claims", "before", 1, 1],
   ["receiver", "claims", "after", 1, 1],
-  ["receiver", "acts", "before", 1, 1],
   // The message is there, and nobody knows: the sender delivers again, and the consumer finds two of one event.
-  ["receiver", "acts", "after", 2, 1],
   ["receiver", "stores", "before", 2, 1],
   ["receiver", "stores", "after", 1, 1],
   ["consumer", "claims", "before", 1, 1],
@@ -80,10 +71,10 @@ function keysOf(service: Service, order: string): unknown[] {
 }
 
 /** Kills the example once at each of these places, each time with a new event, and compares what has become of it. */
-export async function killAtEach(places: readonly Kill[], scene: Scene): Promise<void> {
+export async function killAtEach(scene: Scene): Promise<void> {
   const { queue, service, deliver } = scene;
   const found: unknown[] = [];
-  for (const [side, step, when, messages] of places) {
+  for (const [side, step, when, messages] of kills) {
     const order = randomUUID();
     const before = queue.acked;
     scene[side].cut = { step, when };
@@ -94,7 +85,7 @@ export async function killAtEach(places: readonly Kill[], scene: Scene): Promise
     expect(new Set(keys)).toEqual(new Set([`evt_${order}`]));
     found.push([side, step, when, queue.acked - before, keys.length]);
   }
-  expect(found).toEqual(places);
+  expect(found).toEqual(kills);
   expect(queue.dead).toBe(0);
 }
 
@@ -106,20 +97,4 @@ export async function deliverTwice({ queue, service, deliver }: Scene): Promise<
   expect(await deliver(checkout(order))).toBe(202);
   await until(() => queue.acked > before, "the message");
   expect(keysOf(service, order)).toEqual([`evt_${order}`]);
-}
-
-/** Delivers a message twice at once: the second delivery is not taken while the first is under way, and acts no more. */
-export async function postponesSecond({
-  queue,
-  service,
-  deliver,
-}: Scene & { readonly queue: StandIn }): Promise<void> {
-  queue.copies = 2;
-  service.rule = () => undefined;
-  expect(await deliver(checkout(randomUUID()))).toBe(202);
-  const call = await service.next();
-  await until(() => queue.postponed > 0, "the second delivery");
-  call.answer(201);
-  await until(() => queue.acked === 2, "both deliveries");
-  expect(service.calls).toHaveLength(1);
 }
