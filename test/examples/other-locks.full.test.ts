@@ -108,10 +108,10 @@ async function startBot(handle: Handle, options: object = {}, example = "state")
   const { createMockAdapter, createTestMessage } = await load(
     inPackages("@chat-adapter/tests/dist/index.js"),
   );
-  const [replace] = Object.values(await load(resolve(`examples/chat-sdk/${example}.ts`)));
+  const [replace]: Any[] = Object.values(await load(resolve(`examples/chat-sdk/${example}.ts`)));
   const { redlock } = processOf();
   const slack = createMockAdapter("slack");
-  const state = replace!(createMemoryState(), redlock);
+  const state = replace(createMemoryState(), redlock);
   const bot = new Chat({ userName: "bot", adapters: { slack }, state, logger: "silent", ...options });
   bot.onNewMention((_thread: Any, { text }: Any, context: Any) =>
     handle(text, context?.skipped.map((message: Any) => message.text) ?? []),
