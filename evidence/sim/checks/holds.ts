@@ -39,27 +39,11 @@ export interface Extensions {
   regrown: boolean;
 }
 
-/** A hold that has just been granted. */
-export function newHold(
-  grant: Pick<
-    Hold,
-    "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
-  > &
-    Partial<Pick<Hold, "origin" | "fence" | "note" | "group" | "standing" | "limit" | "extensions">>,
-): Hold {
-  return {
-    origin: grant.nonce,
-    fence: undefined,
-    note: undefined,
-    group: undefined,
-    standing: undefined,
-    limit: Number.POSITIVE_INFINITY,
-    extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
-    ...grant,
-    ended: undefined,
-    releaseInvoked: undefined,
+/** What has just been granted. `signal`: what informs the holder of the end, if it listens. */
+type Grant = Pick<Hold, "resources" | "nonce" | "process" | "remaining" | "invoked"> &
+  Partial<Pick<Hold, "origin" | "fence" | "note" | "group" | "standing" | "limit">> & {
+    readonly signal?: AbortSignal | undefined;
   };
-}
 
 // How many ms after the end of its validity the holder must be informed. A timer may be late. Where a clock was set or
 // stood still, the timer may depend on the wrong clock; then the library checks once a second.
@@ -80,8 +64,32 @@ export class Holds {
     this.#invariant = invariant;
   }
 
-  /** A holder has just been granted a hold. */
-  add(hold: Hold): void {
+  /** A holder has just been granted something: validity is left, and nobody else relies on it. */
+  grant({ signal, ...grant }: Grant): Hold {
+    const { process, resources, nonce, remaining } = grant;
+    if (process.running) {
+      const what = () => `${process.name} got ${resources} with nothing left`;
+      this.#world.check("validity is honest", remaining() > 0, what);
+    }
+    const hold: Hold = {
+      origin: nonce,
+      fence: undefined,
+      note: undefined,
+      group: undefined,
+      standing: undefined,
+      limit: Number.POSITIVE_INFINITY,
+      ...grant,
+      acquired: this.#world.now,
+      lossReported: signal && (() => signal.aborted),
+      extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
+      ended: undefined,
+      releaseInvoked: undefined,
+    };
+    this.#add(hold);
+    return hold;
+  }
+
+  #add(hold: Hold): void {
     for (const resource of hold.resources) {
       const excluded = this.all.filter(
         (other) => other.resources.includes(resource) && excludes(hold, other),
@@ -120,6 +128,12 @@ export class Holds {
       if (hold.process !== process || hold.ended !== undefined) continue;
       this.#probe(hold);
     }
+  }
+
+  /** Its holder gives a hold back. */
+  release(hold: Hold): void {
+    hold.releaseInvoked ??= this.#world.now;
+    this.end(hold);
   }
 
   /** Ends a hold: from this moment on its holder no longer relies on it. */

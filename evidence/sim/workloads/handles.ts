@@ -1,6 +1,6 @@
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
-import { type Hold, type Holds, newHold } from "../checks/holds.ts";
+import type { Hold, Holds } from "../checks/holds.ts";
 import { quorumOf } from "../field.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
@@ -42,10 +42,6 @@ export function recordHold(actor: Actor, acquired: Grant): HeldHandle {
   const { world, process, wire, scenario } = actor;
   const { handle, holds, listens, keys, ...grant } = acquired;
   const { resources, nonce } = grant;
-  if (process.running) {
-    const what = () => `${process.name} got ${resources} with nothing left`;
-    world.check("validity is honest", handle.remaining() > 0, what);
-  }
   const { granted } = wire.acquireVotes(nonce);
   world.check(
     "a quorum decides",
@@ -54,11 +50,8 @@ export function recordHold(actor: Actor, acquired: Grant): HeldHandle {
   );
   const { signal } = listens ? handle : { signal: undefined };
   const remaining = () => handle.remaining();
-  const lossReported = signal && (() => signal.aborted);
   const standing = () => wire.standing(nonce, keys);
-  const hold = newHold({ ...grant, acquired: world.now, process, remaining, lossReported, standing });
-  holds.add(hold);
-  return { handle, hold, holds };
+  return { handle, hold: holds.grant({ ...grant, process, remaining, signal, standing }), holds };
 }
 
 /**

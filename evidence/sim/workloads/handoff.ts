@@ -36,8 +36,7 @@ export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
     run: () => {
       // The handle ends at once.
       const handing = handoff(lock);
-      locks.end(hold);
-      hold.releaseInvoked ??= world.now;
+      locks.release(hold);
       return handing;
     },
   });

@@ -8,7 +8,7 @@ import {
   type Outcome as RunOutcome,
 } from "../../../src/idempotency/index.ts";
 import { LockHeldError, type RedlockErrorCode } from "../../../src/index.ts";
-import { type Hold, newHold } from "../checks/holds.ts";
+import type { Hold } from "../checks/holds.ts";
 import { countKeyOf, RunHistories, recordKeyOf } from "../checks/runs.ts";
 import { keyOf, quorumOf } from "../field.ts";
 import { checkLocksFreed } from "../wire/cells.ts";
@@ -219,12 +219,8 @@ class Run {
     const hold = this.#lock(context, resources);
     this.#locks = hold;
     const { options } = this.#plan;
-    const end = () => {
-      hold.releaseInvoked = this.#world.now;
-      locks.end(hold);
-    };
     const update = () => updateAccount(this.#actor, { ...context, resources, ttl: options.lease });
-    return this.#handle(context, { update, end });
+    return this.#handle(context, { update, end: () => locks.release(hold) });
   }
 
   #lock({ signal, remaining, token, fence }: LockedRunContext, resources: readonly string[]): Hold {
@@ -234,12 +230,8 @@ class Run {
     this.#world.check("a quorum decides", granted >= quorumOf(scenario.endpoints), what);
     this.#world.count("run with locks");
     const standing = () => wire.standing(token, lockKeysOf(resources));
-    const lossReported = () => signal.aborted;
-    const [invoked, acquired, limit] = [this.#invoked, this.#world.now, this.#limit];
-    const grant = { resources, nonce: token, fence, process, remaining, lossReported, standing };
-    const hold = newHold({ ...grant, invoked, acquired, limit, note: this.#plan.note });
-    locks.add(hold);
-    return hold;
+    const grant = { resources, nonce: token, fence, process, remaining, signal, standing };
+    return locks.grant({ ...grant, invoked: this.#invoked, limit: this.#limit, note: this.#plan.note });
   }
 
   /** The handler. `locked`: what one with locks does besides, and what ends its locks. */
@@ -256,8 +248,7 @@ class Run {
     await sleep(length);
     // A probe changes no account.
     if (bound === undefined) await locked?.update();
-    hold.releaseInvoked = this.#world.now;
-    claims.end(hold);
+    claims.release(hold);
     locked?.end();
     if (throws) {
       this.#histories.failed(key);
@@ -273,16 +264,8 @@ class Run {
     const standing = () => wire.standing(token, [recordKeyOf(key)]);
     // Not the token alone: an operator may free the locks of that name, and not the key.
     const nonce = `run ${token}`;
-    if (process.running) {
-      const what = () => `${process.name} runs ${key} with nothing left of its lease`;
-      this.#world.check("validity is honest", remaining() > 0, what);
-    }
-    const lossReported = () => signal.aborted;
-    const [invoked, acquired] = [this.#invoked, this.#world.now];
-    const grant = { resources: [key], nonce, process, remaining, lossReported, standing };
-    const hold = newHold({ ...grant, invoked, acquired });
-    claims.add(hold);
-    return hold;
+    const grant = { resources: [key], nonce, process, remaining, signal, standing };
+    return claims.grant({ ...grant, invoked: this.#invoked });
   }
 
   /** No claim reaches beyond the deadline, and extensions of the lease pause. */

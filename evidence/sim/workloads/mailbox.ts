@@ -9,7 +9,7 @@ import {
   type Posted,
 } from "../../../src/sync/index.ts";
 import { checkFences } from "../checks/fences.ts";
-import { Holds, newHold } from "../checks/holds.ts";
+import { Holds } from "../checks/holds.ts";
 import { Letters } from "../checks/letters.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
@@ -284,26 +284,23 @@ export class MailboxWorkload implements Workload {
     return async (messages, turn) => {
       const { process, world } = actor;
       const token = this.#shared.wire.mailboxes.lastAttempt(process);
-      const hold = newHold({
+      const hold = this.#holds.grant({
         resources: [name],
         nonce: token,
         process,
         remaining: () => turn.remaining(),
-        lossReported: () => turn.signal.aborted,
+        signal: turn.signal,
         invoked: call.invoked,
-        acquired: world.now,
         fence: turn.fence,
         standing: () => world.servers.map((server) => standsFor(server, token)),
       });
       call.began ??= world.now;
       actor.wakeUps.served(process);
       world.count("mailbox: turn");
-      this.#holds.add(hold);
       try {
         await this.#read(actor, { call, manner, turn, token }, messages);
       } finally {
-        hold.releaseInvoked = world.now;
-        this.#holds.end(hold);
+        this.#holds.release(hold);
       }
     };
   }

@@ -1,7 +1,7 @@
 import { QuorumError } from "../../../src/index.ts";
 import { type OnceContext, once } from "../../../src/sync/index.ts";
 import { checkFences } from "../checks/fences.ts";
-import { Holds, newHold } from "../checks/holds.ts";
+import { Holds } from "../checks/holds.ts";
 import { byClocks, type OnceCall, OnceHistories, rounding } from "../checks/intervals.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf, quorumOf } from "../field.ts";
@@ -183,27 +183,21 @@ export class OnceWorkload implements Workload {
       () => `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
     );
     const budget = context.remaining();
-    if (process.running) {
-      const what = () => `${process.name} runs ${name} with nothing left of the interval`;
-      world.check("validity is honest", budget > 0, what);
-    }
     this.#histories.begins(call, first, call.transit());
     // An interval is never released, and is relied on after the routine's end as well.
     kept.add(nonce);
     const began = world.now;
     const { signal, fence } = context;
-    const hold = newHold({
+    const hold = this.#intervals.grant({
       resources: [name],
       nonce,
       process,
       // It outlives the routine, and with that the context.
       remaining: () => budget - (world.now - began) * process.rate,
-      lossReported: () => signal.aborted,
+      signal,
       invoked: call.invoked,
-      acquired: world.now,
       fence,
     });
-    this.#intervals.add(hold);
     return () => {
       // From now on nobody is informed of the interval's end.
       hold.releaseInvoked = world.now;

@@ -6,7 +6,7 @@ import {
 } from "../../../src/sync/index.ts";
 import { DebounceHistories } from "../checks/debounces.ts";
 import { checkFences } from "../checks/fences.ts";
-import { Holds, newHold } from "../checks/holds.ts";
+import { Holds } from "../checks/holds.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
 import type { Process } from "../world/process.ts";
@@ -136,22 +136,19 @@ export class SingletonWorkload implements Workload {
       // Announcements outlive the time for which an endpoint without its memory stays away.
       this.#histories.begins({ by: process.name, announcement, due: call.granted }, ["kept memory"]);
     }
-    const hold = newHold({
+    const hold = this.#holds.grant({
       resources: [name],
       nonce: wire.lastRound(process, lockKey) ?? process.name,
       process,
       remaining: () => context.remaining(),
-      lossReported: () => signal.aborted,
+      signal,
       invoked: call.invoked,
-      acquired: world.now,
       fence,
     });
-    this.#holds.add(hold);
     try {
       await job();
     } finally {
-      hold.releaseInvoked = world.now;
-      this.#holds.end(hold);
+      this.#holds.release(hold);
     }
   }
 
