@@ -102,17 +102,16 @@ interface Cast {
   /** By kind of work: some kinds have one in common. */
   readonly byKind: ReadonlyMap<Work, Workload>;
   readonly workloads: readonly Workload[];
+  readonly holds: ReadonlySet<Holds>;
 }
 
 /** Works under faults, lets everything end, probes that everybody is served, and checks the whole run. */
 async function play(world: World, scenario: Scenario): Promise<void> {
   world.trace(() => `scenario ${JSON.stringify(scenario)} without ${JSON.stringify(world.dropped)}`);
   const cast = createCast(world, scenario);
-  const { locks, claims, actors } = cast.shared;
+  const { actors } = cast.shared;
   const stopFaults = startNemesis(world, scenario, (process) => {
-    locks.recheck(process);
-    claims.recheck(process);
-    for (const workload of cast.workloads) workload.recheck?.(process);
+    for (const holds of cast.holds) holds.recheck(process);
   });
   const forging = scenario.wakeUps?.forging;
   const stopForging = forging && startForging(world, forging);
@@ -143,7 +142,10 @@ function createCast(world: World, scenario: Scenario): Cast {
   const shared = sharedBy(world, scenario);
   const byKind = createWorkloads(shared, scenario.work);
   for (const process of world.processes) shared.actors.push(createActor(shared, process));
-  return { shared, byKind, workloads: [...new Set(byKind.values())] };
+  const workloads = [...new Set(byKind.values())];
+  const { locks, claims } = shared;
+  const holds = new Set([locks, claims, ...workloads.flatMap((workload) => workload.holds ?? [])]);
+  return { shared, byKind, workloads, holds };
 }
 
 /** What all actors of a world use: nobody has called anything yet. */
@@ -258,8 +260,8 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
   return 1.1 * Math.max(blocked, pending) + polls + more + 15_000;
 }
 
-function checkAtEnd({ shared, workloads }: Cast): void {
-  const { world, scenario, wire, calls, locks, ledger, kept } = shared;
+function checkAtEnd({ shared, workloads, holds }: Cast): void {
+  const { world, scenario, wire, calls, ledger, kept } = shared;
   for (const server of world.servers) {
     if ((server.execute(["KEYS", "*"]) as string[]).length === 0) continue;
     const keys = server.keysWithoutTtl();
@@ -268,6 +270,6 @@ function checkAtEnd({ shared, workloads }: Cast): void {
   calls.checkAtEnd();
   wire.checkAtEnd(kept);
   ledger.checkAtEnd();
-  checkFences(world, locks.all, scenario.retention);
+  for (const { all } of holds) checkFences(world, all, scenario.retention);
   for (const workload of workloads) workload.checkAtEnd?.();
 }

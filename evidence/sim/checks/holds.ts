@@ -1,4 +1,4 @@
-import { quorumOf } from "../field.ts";
+import { entryOf, quorumOf } from "../field.ts";
 import { type Assumption, type Invariant, invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
@@ -199,12 +199,7 @@ export class Holds {
   }
 
   #on(resource: string): Set<Hold> {
-    let current = this.#current.get(resource);
-    if (!current) {
-      current = new Set();
-      this.#current.set(resource, current);
-    }
-    return current;
+    return entryOf(this.#current, resource, () => new Set());
   }
 }
 

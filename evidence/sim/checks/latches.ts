@@ -1,3 +1,4 @@
+import { entryOf } from "../field.ts";
 import type { World } from "../world/world.ts";
 
 /** What has happened to one latch. Times are virtual ms. */
@@ -34,12 +35,8 @@ export class LatchHistories {
   }
 
   #historyOf(name: string): LatchHistory {
-    let history = this.#histories.get(name);
-    if (!history) {
-      history = { begun: new Set(), arrived: new Set(), open: undefined, complete: undefined };
-      this.#histories.set(name, history);
-    }
-    return history;
+    const none = { open: undefined, complete: undefined };
+    return entryOf(this.#histories, name, () => ({ begun: new Set(), arrived: new Set(), ...none }));
   }
 
   /** Checks what a call returned: opened by all, and never closed again. */

@@ -1,3 +1,4 @@
+import { entryOf } from "../field.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 
@@ -63,19 +64,11 @@ export class Ledger {
     const { scheduler, draw } = this.#world;
     return new Promise((resolve) => {
       scheduler.at(scheduler.now + draw.between(1, 30), () => {
-        const reply = at(this.#account(resource));
+        const account = entryOf(this.#accounts, resource, () => ({ balance: 0, fence: 0, acknowledged: 0 }));
+        const reply = at(account);
         const returned = scheduler.now + draw.between(1, 30);
         scheduler.at(returned, () => process.deliver(() => resolve(reply)));
       });
     });
-  }
-
-  #account(name: string): Account {
-    let account = this.#accounts.get(name);
-    if (!account) {
-      account = { balance: 0, fence: 0, acknowledged: 0 };
-      this.#accounts.set(name, account);
-    }
-    return account;
   }
 }

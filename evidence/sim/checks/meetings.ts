@@ -1,3 +1,4 @@
+import { entryOf } from "../field.ts";
 import type { World } from "../world/world.ts";
 
 /** One party of a barrier. */
@@ -65,8 +66,6 @@ export class Meeting {
   }
 
   #of(name: string): Party {
-    const party = this.#parties.get(name) ?? { begun: 0, passed: 0, generation: undefined };
-    this.#parties.set(name, party);
-    return party;
+    return entryOf(this.#parties, name, () => ({ begun: 0, passed: 0, generation: undefined }));
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { entryOf } from "../field.ts";
 import type { World } from "../world/world.ts";
 
 /** What the histories need of their world. */
@@ -114,12 +115,13 @@ export class RunHistories {
   }
 
   #of(key: string): RunHistory {
-    let history = this.#histories.get(key);
-    if (!history) {
-      const removal = Number.NEGATIVE_INFINITY;
-      history = { returned: new Map(), stored: undefined, replayed: undefined, removal, begun: [] };
-      this.#histories.set(key, history);
-    }
+    const history = entryOf(this.#histories, key, () => ({
+      returned: new Map(),
+      stored: undefined,
+      replayed: undefined,
+      removal: Number.NEGATIVE_INFINITY,
+      begun: [],
+    }));
     const removal = this.#lastRemoval(recordKeyOf(key));
     if (removal > history.removal) {
       Object.assign(history, { stored: undefined, replayed: undefined, removal });

@@ -1,4 +1,4 @@
-import { quorumOf } from "../field.ts";
+import { entryOf, quorumOf } from "../field.ts";
 import type { Request } from "./request.ts";
 
 /** A client of the library. */
@@ -36,12 +36,11 @@ export class Announcements {
   sent({ name: by }: Client, { keys, value: text, ttl }: Request): void {
     if (isWithdrawal(ttl)) return;
     const key = keys[0]!;
-    let announcement = this.#byText.get(text);
-    if (!announcement) {
-      announcement = { by, key, text, sent: [], standing: new Map(), stored: new Map(), answers: [] };
-      this.#byText.set(text, announcement);
-      this.#last.set(`${by} ${key}`, announcement);
-    }
+    const announcement = entryOf(this.#byText, text, () => {
+      const first = { by, key, text, sent: [], standing: new Map(), stored: new Map(), answers: [] };
+      this.#last.set(`${by} ${key}`, first);
+      return first;
+    });
     announcement.sent.push(this.#world.now);
   }
 

@@ -1,20 +1,16 @@
+import { entryOf } from "../field.ts";
+
 /** What is known of each nonce on each endpoint: a record is created when it is first asked for. */
 export class ByNonce<Server extends object, Trail> {
   readonly #trails = new Map<string, Map<Server, Trail>>();
 
   /** The record of a nonce on an endpoint. */
   of(nonce: string, server: Server, create: () => Trail): Trail {
-    let trails = this.#trails.get(nonce);
-    if (!trails) {
-      trails = new Map();
-      this.#trails.set(nonce, trails);
-    }
-    let trail = trails.get(server);
-    if (!trail) {
-      trail = create();
-      trails.set(server, trail);
-    }
-    return trail;
+    return entryOf(
+      entryOf(this.#trails, nonce, () => new Map()),
+      server,
+      create,
+    );
   }
 
   /** The record of a nonce on an endpoint, if there is one. */

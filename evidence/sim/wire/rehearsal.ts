@@ -1,5 +1,6 @@
 import { Engine, type Reply, ReplyError } from "../../../local/src/memory/index.ts";
 import type { Command } from "../../../src/index.ts";
+import { entryOf } from "../field.ts";
 import { epoch } from "../world/process.ts";
 import { nonceOf, partsOf, type Request, requestOf } from "./request.ts";
 import { readSynchronizer } from "./sync-requests.ts";
@@ -40,15 +41,15 @@ export class Rehearsal {
     const { operation, keys, own } = request;
     const writes = operation === "claim" || operation === "announce";
     const { next = writes ? own : [] } = request;
-    for (const [index, text] of next.entries()) if (text) this.#writtenAt(keys[index]!).add(text);
+    for (const [index, text] of next.entries())
+      if (text) entryOf(this.#written, keys[index]!, () => new Set()).add(text);
     return request;
   }
 
   /** By the hash of its text a script is found faster. */
   #byHash([name = "", text = "", ...rest]: readonly string[]): readonly string[] {
     if (name !== "EVAL") return [name, text, ...rest];
-    const hash = this.#hashes.get(text) ?? String(this.#server.execute(["SCRIPT", "LOAD", text]));
-    this.#hashes.set(text, hash);
+    const hash = entryOf(this.#hashes, text, () => String(this.#server.execute(["SCRIPT", "LOAD", text])));
     return ["EVALSHA", hash, ...rest];
   }
 
@@ -155,12 +156,6 @@ export class Rehearsal {
       if (!(error instanceof ReplyError)) throw error;
       throw new Error(`the simulator cannot rehearse ${command[0]}: ${error.message}`);
     }
-  }
-
-  #writtenAt(key: string): Set<string> {
-    const written = this.#written.get(key) ?? new Set();
-    this.#written.set(key, written);
-    return written;
   }
 }
 

@@ -1,3 +1,4 @@
+import { entryOf } from "../field.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 
@@ -135,8 +136,7 @@ export class WakeUps {
   opened(process: Process, channel: string): StreamRecord {
     const openedAt = this.#timeOf(process);
     const stream: StreamRecord = { process, channel, openedAt, hasStood: false, isOpen: true };
-    const streams = this.#open.get(process) ?? new Set();
-    this.#open.set(process, streams.add(stream));
+    entryOf(this.#open, process, () => new Set()).add(stream);
     const waiting = this.#waiting.get(process);
     if (!waiting) return stream;
     this.#checkAsks(waiting, 2);

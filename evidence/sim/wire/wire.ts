@@ -1,4 +1,5 @@
 import type { Command } from "../../../src/index.ts";
+import { entryOf } from "../field.ts";
 import { invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { Server } from "../world/server.ts";
@@ -218,8 +219,7 @@ export class Wire extends Rounds {
 
   #counts({ keys, value, next }: Request): void {
     const [, token = ""] = (next?.[0] ?? value).split(" ");
-    const counted = this.#counted.get(keys[0]!) ?? new Set();
-    this.#counted.set(keys[0]!, counted.add(token));
+    entryOf(this.#counted, keys[0]!, () => new Set()).add(token);
   }
 
   #released(

@@ -34,16 +34,15 @@ export class BarrierWorkload implements Workload {
     const wait = actor.draw.pick([drawnWait, 2 * ttl]);
     const options = { wait, timeout, backoff, deadline, signal };
     this.#faulty.begins(process.name);
-    const hasWaited = actor.wakeUps.begin(process, { timeout, backoff, rounds: 8 });
     const outcome = await calls.make(process, {
       counted: "barrier",
       what: "meet at the barrier",
       bound: wait + 8 * timeout,
+      waits: { timeout, backoff, rounds: 8 },
       codes: ["ARRIVALS_MISSING", "NO_QUORUM"],
       run: () => barrier.arriveAndWait(process.name, options),
       signal,
     });
-    hasWaited();
     if ("value" in outcome) this.#passed(this.#faulty, process, outcome.value);
   }
 

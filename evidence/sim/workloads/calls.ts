@@ -1,5 +1,5 @@
 import { isRedlockError, type RedlockErrorCode } from "../../../src/index.ts";
-import type { WakeUps } from "../wire/wake-ups.ts";
+import type { WaitingLimits, WakeUps } from "../wire/wake-ups.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 
@@ -16,6 +16,8 @@ export interface Call<Value> {
    * ms, by an exact clock, within which the call must end. Time for which its process is paused does not count.
    */
   readonly bound: number;
+  /** What it keeps to while it waits. Default: it does not wait, or is not observed. */
+  readonly waits?: WaitingLimits | undefined;
   /** Codes of the errors that it may reject with. Default: it must not reject. */
   readonly codes?: readonly RedlockErrorCode[];
   readonly run: () => Promise<Value>;
@@ -52,6 +54,7 @@ export class Calls {
     const { what, bound } = call;
     const world = this.#world;
     const pausedBefore = process.pausedFor;
+    const hasWaited = call.waits && this.#wakeUps.begin(process, call.waits);
     // Clocks may be slow and timers late. A process that was paused waits for a quarter of a timeout more.
     const pending = { process, what, invoked: world.now, pausedBefore, bound: bound * 1.5 + 60 };
     this.#pending.add(pending);
@@ -67,6 +70,7 @@ export class Calls {
       this.#checkError(process, call, error);
     }
     this.#pending.delete(pending);
+    hasWaited?.();
     const isOver = () => ![...this.#pending].some((other) => other.process === process);
     if (this.#wakeUps.isListening(process) && isOver()) this.#wakeUps.checkClosed(process);
     this.#checkDuration(pending);

@@ -1,5 +1,4 @@
 import { FairLock } from "../../../src/sync/index.ts";
-import { checkFences } from "../checks/fences.ts";
 import type { Draw } from "../draw.ts";
 import type { Process } from "../world/process.ts";
 import { goodNetwork } from "../world/world.ts";
@@ -84,7 +83,6 @@ export class FairWorkload extends HoldWorkload {
   checkAtEnd(): void {
     this.#checkOrder();
     this.#checkIdle();
-    checkFences(this.shared.world, this.holds.all);
   }
 
   #loseReplies(): void {

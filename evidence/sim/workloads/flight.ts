@@ -1,4 +1,5 @@
 import { singleFlight } from "../../../src/idempotency/index.ts";
+import { entryOf } from "../field.ts";
 import type { Actor } from "./actor.ts";
 import { drawOptions } from "./options.ts";
 import type { Workload } from "./workload.ts";
@@ -46,7 +47,7 @@ export class FlightWorkload implements Workload {
   #computes(key: string): string {
     this.#serial += 1;
     const value = `flight ${this.#serial}`;
-    this.#computed.set(key, (this.#computed.get(key) ?? new Set()).add(value));
+    entryOf(this.#computed, key, () => new Set()).add(value);
     return value;
   }
 }

@@ -3,7 +3,6 @@ import type { Hold as Handle } from "../../../src/sync/index.ts";
 import { Holds } from "../checks/holds.ts";
 import { keyOf } from "../field.ts";
 import type { Invariant } from "../world/invariants.ts";
-import type { Process } from "../world/process.ts";
 import type { Work } from "../world/scenario.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import {
@@ -80,7 +79,7 @@ const codes: readonly RedlockErrorCode[] = ["LOCK_HELD", "NO_QUORUM"];
 export abstract class HoldWorkload<H extends CommonHandle = Handle> implements Workload {
   abstract readonly blockingKeys: readonly string[];
   protected readonly shared: SharedContext;
-  protected readonly holds: Holds;
+  readonly holds: Holds;
   protected readonly name: string;
   protected readonly key: string;
 
@@ -97,10 +96,6 @@ export abstract class HoldWorkload<H extends CommonHandle = Handle> implements W
 
   abstract perform(actor: Actor, kind: Work): Promise<void>;
   abstract probe(actor: Actor, bound: number): Promise<void>;
-
-  recheck(process: Process): void {
-    this.holds.recheck(process);
-  }
 
   /** Acquires with random options, sometimes without waiting, sometimes with an abort. Then uses and releases it. */
   protected async use(actor: Actor, way: Way<H>): Promise<void> {
@@ -120,7 +115,7 @@ export abstract class HoldWorkload<H extends CommonHandle = Handle> implements W
   }
 
   async #acquire(actor: Actor, way: Way<H>, options: Options, note: string | undefined): Promise<H | null> {
-    const { world, process, calls, wakeUps } = actor;
+    const { world, process, calls } = actor;
     const { what, rounds, counted } = way;
     const { ttl, wait, timeout, signal } = options;
     const once = actor.draw.chance(0.2);
@@ -128,16 +123,15 @@ export abstract class HoldWorkload<H extends CommonHandle = Handle> implements W
     const backoff = { ...options.backoff, max: (way.pauses ?? 1) * options.backoff.max };
     // A waiter that has waited for long pauses for as long as its backoff allows.
     const longestPause = way.longestPause && Math.max(way.longestPause, backoff.max);
-    const hasWaited = wakeUps.begin(process, { timeout, backoff, rounds, longestPause });
     const outcome = await calls.make(process, {
       counted,
       what: `${once ? "try " : ""}${what} ${JSON.stringify(options)}`,
       bound: (once ? 0 : wait) + rounds * Math.min(timeout, ttl),
+      waits: { timeout, backoff, rounds, longestPause },
       codes,
       run: () => (once ? way.tryAcquire({ ...options, wait: 0 }, note) : way.acquire(options, note)),
       signal,
     });
-    hasWaited();
     way.ended?.();
     if ("value" in outcome && outcome.value) return outcome.value;
     const error = "error" in outcome ? outcome.error : null;

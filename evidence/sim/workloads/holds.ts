@@ -1,5 +1,4 @@
 import { type Permit, ReadWriteLock, ReentrantLock, Semaphore } from "../../../src/sync/index.ts";
-import { checkFences } from "../checks/fences.ts";
 import type { Hold } from "../checks/holds.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
@@ -172,10 +171,6 @@ export class SemaphoreWorkload extends HoldWorkload<Permit> {
       run: () => semaphore.acquire({ ttl: 5_000, wait: 10 * bound }),
       ...permit(limit),
     });
-  }
-
-  checkAtEnd(): void {
-    checkFences(this.shared.world, this.holds.all);
   }
 
   /** Records a permit, and checks its slot and the permits that are valid beside it. */

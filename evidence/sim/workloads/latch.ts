@@ -38,11 +38,11 @@ export class LatchWorkload implements Workload {
     const how = draw.pick(["arrive", "arrive", "arrive", "inspect", "wait"] as const);
     if (how === "arrive") this.#histories.begins(name, id);
     const call: LatchCall = { name, count, by: process.name, invoked: this.#world.now };
-    const hasWaited = actor.wakeUps.begin(process, { timeout, backoff, rounds: 8 });
     const outcome = await calls.make(process, {
       counted: "latch",
       what: `${how} ${name} ${how === "arrive" ? id : ""}`,
       bound: wait + 8 * timeout,
+      waits: { timeout, backoff, rounds: 8 },
       codes: ["ARRIVALS_MISSING", "NO_QUORUM"],
       run: async () => {
         if (how === "arrive") return latch.arrive(id, options);
@@ -52,7 +52,6 @@ export class LatchWorkload implements Workload {
       },
       signal,
     });
-    hasWaited();
     if ("error" in outcome) return;
     this.#check(call, outcome.value);
     if (how === "arrive") this.#histories.arrived(call, id);

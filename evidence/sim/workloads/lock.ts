@@ -86,15 +86,15 @@ async function performUsing(actor: Actor): Promise<void> {
   const note = noteOf(actor, ttl);
   const times = { invoked: world.now, limit: timeOf(actor, options.deadline), note };
   const acquiring = options.wait + 3 * Math.min(timeout, ttl);
-  const hasWaited = actor.wakeUps.begin(process, { ...options, rounds: 4 });
   const outcome = await calls.make(process, {
     counted: "using",
     what: `using ${resources} ${JSON.stringify(options)}`,
     bound: acquiring + length + longestUpdate(ttl) + 2 * timeout + 200,
+    waits: { ...options, rounds: 4 },
     codes: ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
     run: () =>
       redlock.using(resources, { ...options, fencing: scenario.fencing, maxHold, note }, async (lock) => {
-        hasWaited();
+        actor.wakeUps.served(process);
         const { hold } = recordLock(actor, { handle: lock, ...times, listens: true });
         run.hold = hold;
         await actor.sleep(length);
@@ -109,7 +109,6 @@ async function performUsing(actor: Actor): Promise<void> {
     failure,
   });
   const { hold } = run;
-  hasWaited();
   if (hold) {
     checkExtensionRate(actor, hold, 0, options);
   } else if ("error" in outcome)

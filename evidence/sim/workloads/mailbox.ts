@@ -8,7 +8,6 @@ import {
   type Messages,
   type Posted,
 } from "../../../src/sync/index.ts";
-import { checkFences } from "../checks/fences.ts";
 import { Holds } from "../checks/holds.ts";
 import { Letters } from "../checks/letters.ts";
 import type { Draw } from "../draw.ts";
@@ -65,7 +64,7 @@ export class MailboxWorkload implements Workload {
   readonly patience = 150_000;
   readonly #shared: SharedContext;
   readonly #world: World;
-  readonly #holds: Holds;
+  readonly holds: Holds;
   readonly #letters: Letters;
   readonly #rules: MailboxOptions<string>;
   /** Whether handlers fail, while there are faults. */
@@ -81,7 +80,7 @@ export class MailboxWorkload implements Workload {
     const { ttl } = scenario;
     this.#shared = shared;
     this.#world = world;
-    this.#holds = new Holds(world, "one turn at a time");
+    this.holds = new Holds(world, "one turn at a time");
     // Less than a turn may take.
     const retention = draw.chance(0.1) ? Math.max(1_000, 2 * ttl) : undefined;
     this.#letters = new Letters(world, wire.mailboxes, retention !== undefined);
@@ -135,13 +134,7 @@ export class MailboxWorkload implements Workload {
     });
   }
 
-  recheck(process: Process): void {
-    this.#holds.recheck(process);
-  }
-
   checkAtEnd(): void {
-    // The largest stamp is remembered for as long as messages are.
-    if (this.#rules.retention === undefined) checkFences(this.#world, this.#holds.all);
     this.#letters.checkAtEnd();
     this.#shared.wire.mailboxes.checkAtEnd();
   }
@@ -199,8 +192,8 @@ export class MailboxWorkload implements Workload {
     this.#letters.posted(message.id, { isProbe: false });
     const outcome = await this.#call(actor, {
       what: `post ${message.id} ${JSON.stringify(options)}`,
-      ...options,
       bound: this.#boundOf(options),
+      limits: options,
       run: (call) => mailbox.post(message, this.#handler(actor, call, manner), options),
     });
     if ("value" in outcome) {
@@ -215,8 +208,8 @@ export class MailboxWorkload implements Workload {
     const manner = this.#drawManner(actor);
     await this.#call(actor, {
       what: `drain ${JSON.stringify(options)}`,
-      ...options,
       bound: this.#boundOf(options),
+      limits: options,
       run: (call) =>
         new Mailbox<string>(actor.redlock, name, this.#rules).drain(
           this.#handler(actor, call, manner),
@@ -225,7 +218,7 @@ export class MailboxWorkload implements Workload {
     });
   }
 
-  #draw(actor: Actor): DrawnOptions & { readonly signal: AbortSignal | undefined } {
+  #draw(actor: Actor): Limits {
     const drawn = drawOptions(actor);
     return { ...drawn, signal: drawSignal(actor, 2 * drawn.ttl) };
   }
@@ -250,29 +243,27 @@ export class MailboxWorkload implements Workload {
   }
 
   async #call<Value>(
-    { process, calls, wakeUps }: Actor,
-    { what, bound, run, signal, deadline = Infinity, ...limits }: CallPlan<Value>,
+    { process, calls }: Actor,
+    { what, bound, run, limits }: CallPlan<Value>,
   ): Promise<Outcome<Value>> {
     const world = this.#world;
     const { pausedFor, disturbances } = process;
-    const { wait, timeout, ttl, backoff } = limits;
-    const isLimited =
-      wait !== undefined && timeout !== undefined && ttl !== undefined && backoff !== undefined;
-    const hasWaited = isLimited ? wakeUps.begin(process, { timeout, backoff, rounds }) : () => undefined;
+    const deadline = limits?.deadline ?? Infinity;
     const call: MailboxCall = { invoked: world.now, deadline, disturbances, began: undefined };
     const outcome = await calls.make(process, {
       counted: "mailbox",
       what,
       bound,
       codes,
+      waits: limits && { ...limits, rounds },
       run: () => run(call),
-      signal,
+      signal: limits?.signal,
       // A message whose processes have died is given up without an error of their own.
       isExpected: (error) =>
         error instanceof Failed || (error instanceof Error && / has failed \d+ times$/.test(error.message)),
     });
-    hasWaited();
-    if (!isLimited) return outcome;
+    if (!limits) return outcome;
+    const { wait, timeout, ttl } = limits;
     // Until it has the turn or needs none.
     const took = (call.began ?? world.now) - call.invoked - (process.pausedFor - pausedFor);
     const most = 1.5 * (wait + rounds * Math.min(timeout, ttl)) + 60;
@@ -284,14 +275,15 @@ export class MailboxWorkload implements Workload {
     return async (messages, turn) => {
       const { process, world } = actor;
       const token = this.#shared.wire.mailboxes.lastAttempt(process);
-      const hold = this.#holds.grant({
+      const hold = this.holds.grant({
         resources: [name],
         nonce: token,
         process,
         remaining: () => turn.remaining(),
         signal: turn.signal,
         invoked: call.invoked,
-        fence: turn.fence,
+        // The largest stamp is remembered for as long as messages are.
+        fence: this.#rules.retention === undefined ? turn.fence : undefined,
         standing: () => world.servers.map((server) => standsFor(server, token)),
       });
       call.began ??= world.now;
@@ -300,7 +292,7 @@ export class MailboxWorkload implements Workload {
       try {
         await this.#read(actor, { call, manner, turn, token }, messages);
       } finally {
-        this.#holds.release(hold);
+        this.holds.release(hold);
       }
     };
   }
@@ -355,11 +347,13 @@ const kind: Manner = { reads: "each", fails: 0, breaks: 0, length: 10, isQuiet: 
 
 const patient = { ttl: 2_000, maxHold: 1e9 };
 
+type Limits = DrawnOptions & { readonly signal: AbortSignal | undefined };
+
 /** A call and its limits, where they are checked. */
-interface CallPlan<Value> extends Partial<DrawnOptions> {
+interface CallPlan<Value> {
   readonly what: string;
   readonly bound: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly limits?: Limits;
   readonly run: (call: MailboxCall) => Promise<Value>;
 }
 

@@ -1,11 +1,9 @@
 import { QuorumError } from "../../../src/index.ts";
 import { type OnceContext, once } from "../../../src/sync/index.ts";
-import { checkFences } from "../checks/fences.ts";
 import { Holds } from "../checks/holds.ts";
 import { byClocks, type OnceCall, OnceHistories, rounding } from "../checks/intervals.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf, quorumOf } from "../field.ts";
-import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { checkRefusal } from "./handles.ts";
@@ -39,7 +37,7 @@ export class OnceWorkload implements Workload {
   readonly blockingKeys: readonly string[] = ["redlock:once:*"];
   readonly #shared: SharedContext;
   readonly #world: World;
-  readonly #intervals: Holds;
+  readonly holds: Holds;
   readonly #histories: OnceHistories;
   // The same for all replicas, as `once` requires.
   readonly #every: number;
@@ -51,7 +49,7 @@ export class OnceWorkload implements Workload {
     const { world, scenario } = shared;
     this.#shared = shared;
     this.#world = world;
-    this.#intervals = new Holds(world, "one run per interval");
+    this.holds = new Holds(world, "one run per interval");
     this.#histories = new OnceHistories(world, fastest);
     this.#every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
     this.#ttl = Math.max(10, Math.floor(this.#every * draw.pick([0.2, 0.5, 1])));
@@ -111,14 +109,6 @@ export class OnceWorkload implements Workload {
         }
       },
     });
-  }
-
-  recheck(process: Process): void {
-    this.#intervals.recheck(process);
-  }
-
-  checkAtEnd(): void {
-    checkFences(this.#world, this.#intervals.all);
   }
 
   #draw(actor: Actor): Drawn {
@@ -188,7 +178,7 @@ export class OnceWorkload implements Workload {
     kept.add(nonce);
     const began = world.now;
     const { signal, fence } = context;
-    const hold = this.#intervals.grant({
+    const hold = this.holds.grant({
       resources: [name],
       nonce,
       process,

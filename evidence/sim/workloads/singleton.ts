@@ -5,7 +5,6 @@ import {
   singleton,
 } from "../../../src/sync/index.ts";
 import { DebounceHistories } from "../checks/debounces.ts";
-import { checkFences } from "../checks/fences.ts";
 import { Holds } from "../checks/holds.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
@@ -37,7 +36,7 @@ export class SingletonWorkload implements Workload {
   readonly blockingKeys: readonly string[] = ["redlock:lock:*"];
   readonly #shared: SharedContext;
   readonly #world: World;
-  readonly #holds: Holds;
+  readonly holds: Holds;
   readonly #histories: DebounceHistories;
   readonly #mode: SingletonMode;
   readonly #ttl: number;
@@ -47,7 +46,7 @@ export class SingletonWorkload implements Workload {
     const { world, scenario, wire } = shared;
     this.#shared = shared;
     this.#world = world;
-    this.#holds = new Holds(world, "mutual exclusion");
+    this.holds = new Holds(world, "mutual exclusion");
     this.#histories = new DebounceHistories(world, wire.announcements, scenario.endpoints);
     this.#mode = draw.pick(["skip", "coalesce", "cancel", "cancel"]);
     this.#ttl = Math.max(10, scenario.ttl);
@@ -104,13 +103,8 @@ export class SingletonWorkload implements Workload {
     probe.isDone = "value" in outcome;
   }
 
-  recheck(process: Process): void {
-    this.#holds.recheck(process);
-  }
-
   /** Of several calls one has run; and with all modes but `skip`, one has begun after the last of them. */
   checkAtEnd(): void {
-    checkFences(this.#world, this.#holds.all);
     const probes = this.#probes;
     if (probes.length === 0 || probes.some(({ isDone }) => !isDone)) return;
     const last = Math.max(...probes.map(({ invoked }) => invoked));
@@ -136,7 +130,7 @@ export class SingletonWorkload implements Workload {
       // Announcements outlive the time for which an endpoint without its memory stays away.
       this.#histories.begins({ by: process.name, announcement, due: call.granted }, ["kept memory"]);
     }
-    const hold = this.#holds.grant({
+    const hold = this.holds.grant({
       resources: [name],
       nonce: wire.lastRound(process, lockKey) ?? process.name,
       process,
@@ -148,7 +142,7 @@ export class SingletonWorkload implements Workload {
     try {
       await job();
     } finally {
-      this.#holds.release(hold);
+      this.holds.release(hold);
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Process } from "../world/process.ts";
+import type { Holds } from "../checks/holds.ts";
 import type { Work } from "../world/scenario.ts";
 import type { Actor } from "./actor.ts";
 
@@ -8,12 +8,12 @@ export interface Workload {
   readonly blockingKeys?: readonly string[];
   /** ms more within which its probes are served. Default: none. */
   readonly patience?: number;
+  /** What its calls hold. Fences increase there. Default: nothing. */
+  readonly holds?: Holds;
   /** Makes one call with random options. Called again and again while there are faults. */
   perform(actor: Actor, kind: Work): Promise<void>;
   /** Makes a call after the faults have ended. Every process must be served within `bound` ms. Default: there is none. */
   probe?(actor: Actor, bound: number): Promise<void>;
-  /** Checks the holds of a process again, because its clock was set. */
-  recheck?(process: Process): void;
   /** Checks the whole run at its end. */
   checkAtEnd?(): void;
 }
