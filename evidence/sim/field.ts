@@ -5,6 +5,11 @@ export function quorumOf(endpoints: number): number {
   return Math.floor(endpoints / 2) + 1;
 }
 
+/** The smallest number of refusals that leaves no quorum. */
+export function vetoOf(endpoints: number): number {
+  return endpoints - quorumOf(endpoints) + 1;
+}
+
 /** What a map has for a key; if it has nothing, what is made for it from now on. */
 export function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   const known = map.get(key);

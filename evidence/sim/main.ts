@@ -1,19 +1,12 @@
 import process from "node:process";
-import { type SimulationOptions, simulate } from "./simulate.ts";
+import { type Simulation, type SimulationOptions, simulate } from "./simulate.ts";
 import type { Violation } from "./world/world.ts";
 
 // A process that runs one simulation per message, and answers each with a report.
 
 /** The result of one simulation, as JSON. */
-export interface Report {
-  readonly seed: number;
-  readonly dropped: readonly string[];
-  readonly violations: readonly Violation[];
-  readonly excused: readonly Violation[];
+export interface Report extends Omit<Simulation, "counts"> {
   readonly counts: Readonly<Record<string, number>>;
-  /** Virtual ms. */
-  readonly length: number;
-  readonly lines: readonly string[];
   /** ms of CPU time that this process has used since its last report, or since it began. */
   readonly cpu: number;
 }

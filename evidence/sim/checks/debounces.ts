@@ -1,4 +1,4 @@
-import { quorumOf } from "../field.ts";
+import { quorumOf, vetoOf } from "../field.ts";
 import type { Announcement, Announcements } from "../wire/announcements.ts";
 import { type Assumption, invariants } from "../world/invariants.ts";
 import type { World } from "../world/world.ts";
@@ -17,16 +17,13 @@ export interface DebounceCall {
 export class DebounceHistories {
   readonly #announcements: Announcements;
   readonly #world: Pick<World, "check" | "now">;
-  readonly #quorum: number;
-  /** Refusals that make a quorum impossible. */
-  readonly #veto: number;
+  readonly #endpoints: number;
 
   /** @param endpoints how many there are */
   constructor(world: Pick<World, "check" | "now">, announcements: Announcements, endpoints: number) {
     this.#world = world;
     this.#announcements = announcements;
-    this.#quorum = quorumOf(endpoints);
-    this.#veto = endpoints - this.#quorum + 1;
+    this.#endpoints = endpoints;
   }
 
   /**
@@ -39,7 +36,7 @@ export class DebounceHistories {
     const { asked, granted } = secondRound(call);
     this.#world.check(
       "a quorum decides",
-      granted >= this.#quorum,
+      granted >= quorumOf(this.#endpoints),
       () => `${by} runs its routine, and ${granted} endpoints confirmed that it is the last`,
     );
     // A call that never sent its second round may run no later than now.
@@ -60,7 +57,7 @@ export class DebounceHistories {
   skipped(call: DebounceCall): void {
     const { refused } = secondRound(call);
     const what = () => `${call.by} does not run its routine with ${refused} refusals`;
-    this.#world.check("refusals are true", refused >= this.#veto, what);
+    this.#world.check("refusals are true", refused >= vetoOf(this.#endpoints), what);
   }
 }
 

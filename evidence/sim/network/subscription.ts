@@ -85,7 +85,7 @@ class Subscription {
       return;
     }
     if (cut || draw.chance(network.loseRequest)) {
-      this.#fault("subscription lost");
+      this.#way.world.count("subscription lost");
       return;
     }
     if (draw.chance(network.httpError)) {
@@ -105,17 +105,17 @@ class Subscription {
       return;
     }
     if (server.silent) {
-      this.#fault("subscription to a silent endpoint");
+      this.#way.world.count("subscription to a silent endpoint");
       return;
     }
     if (draw.chance(early)) {
-      this.#fault("stream confirmed early");
+      this.#way.world.count("stream confirmed early");
       this.#push(["subscribe", this.#channel, 1]);
       this.#later(draw.between(0, 2_000), () => this.#stand());
     } else this.#stand();
     if (draw.chance(cut)) this.#later(draw.between(0, draw.pick([500, 5_000])), () => this.#break("cut"));
     if (draw.chance(network.loseReply)) {
-      this.#fault("subscription never answered");
+      this.#way.world.count("subscription never answered");
       return;
     }
     this.#deliver(this.#delay(), () => this.#request?.resolve(this.#body()));
@@ -144,22 +144,22 @@ class Subscription {
     if (!isMessage && this.#isConfirmed) return;
     this.#isConfirmed = true;
     if (this.#cut()) {
-      this.#fault("message into a cut link");
+      this.#way.world.count("message into a cut link");
       this.#break("lost with its link");
       return;
     }
     if (isMessage && this.#isSilent) {
-      this.#fault("message on a silent stream");
+      this.#way.world.count("message on a silent stream");
       return;
     }
     if (isMessage && draw.chance(lose)) {
-      this.#fault("message lost");
+      this.#way.world.count("message lost");
       return;
     }
     const times = isMessage && draw.chance(double) ? 2 : 1;
     const isLate = isMessage && draw.chance(late);
     if (times > 1) world.count("message doubled");
-    if (isLate) this.#fault("message late");
+    if (isLate) this.#way.world.count("message late");
     for (let time = 0; time < times; time += 1) {
       this.#deliver(this.#delay() + (isLate ? draw.between(0, 5_000) : 0), () => this.#receive(push));
     }
@@ -209,7 +209,7 @@ class Subscription {
   #break(why: string): void {
     const { world } = this.#way;
     if (this.#ended) return;
-    this.#fault(`stream ${why}`);
+    this.#way.world.count(`stream ${why}`);
     this.#leaveSoon();
     const fate = world.draw.fraction();
     if (fate < 0.3) {
@@ -236,7 +236,7 @@ class Subscription {
   }
 
   #refuse(kind: EndpointErrorKind, why: string): void {
-    this.#fault("subscription refused");
+    this.#way.world.count("subscription refused");
     this.#deliver(this.#delay(), () => this.#close(this.#error(kind, why)));
   }
 
@@ -246,11 +246,6 @@ class Subscription {
       this.#leave?.();
       this.#leave = undefined;
     });
-  }
-
-  /** Its process may miss a message. */
-  #fault(what: string): void {
-    this.#way.world.count(what);
   }
 
   #cut(): "silent" | "refused" | undefined {

@@ -1,7 +1,7 @@
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
 import type { Hold, Holds } from "../checks/holds.ts";
-import { quorumOf } from "../field.ts";
+import { quorumOf, vetoOf } from "../field.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
 
@@ -245,7 +245,7 @@ function checkRelease(
   again: boolean,
 ): void {
   const quorum = quorumOf(scenario.endpoints);
-  const veto = scenario.endpoints - quorum + 1;
+  const veto = vetoOf(scenario.endpoints);
   const done = wire.releasesExecuted(nonce);
   const replied = wire.releaseVotes(nonce);
   const what = () =>
@@ -287,10 +287,9 @@ export function checkRefusal(
   // An endpoint that has refused a release must show first that it can do it, and may not answer.
   if (nonce === undefined) return;
   const { refused } = wire.acquireVotes(nonce);
-  const veto = scenario.endpoints - quorumOf(scenario.endpoints) + 1;
   world.check(
     "refusals are true",
-    held === refused >= veto,
+    held === refused >= vetoOf(scenario.endpoints),
     () =>
       `${process.name}: ${held ? "held" : "unavailable"} with ${refused} refusals of ${scenario.endpoints}`,
   );

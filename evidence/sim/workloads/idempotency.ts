@@ -10,13 +10,13 @@ import {
 import { LockHeldError, type RedlockErrorCode } from "../../../src/index.ts";
 import type { Hold } from "../checks/holds.ts";
 import { countKeyOf, RunHistories, recordKeyOf } from "../checks/runs.ts";
-import { keyOf, quorumOf } from "../field.ts";
+import { keyOf, quorumOf, vetoOf } from "../field.ts";
 import { checkLocksFreed } from "../wire/cells.ts";
 import type { Work } from "../world/scenario.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { drawResources, longestUpdate, updateAccount } from "./lock.ts";
-import { drawOptions, drawSignal, noteOf, timeOf } from "./options.ts";
+import { type DrawnOptions, drawOptions, drawSignal, noteOf, timeOf } from "./options.ts";
 import { isRunProber } from "./probers.ts";
 import type { Workload } from "./workload.ts";
 
@@ -44,12 +44,10 @@ interface RunPlan {
   readonly note?: string | undefined;
 }
 
-interface RunOptions {
+interface RunOptions extends Partial<Pick<DrawnOptions, "timeout" | "deadline">> {
   readonly lease: number;
   readonly wait: number;
-  readonly timeout?: number;
-  readonly backoff: { readonly min?: number; readonly max?: number };
-  readonly deadline?: number | undefined;
+  readonly backoff: Partial<DrawnOptions["backoff"]>;
   readonly maxHold?: number;
   readonly fingerprint?: string | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -96,21 +94,21 @@ export class RunWorkload implements Workload {
 function drawPlan(actor: Actor, isLocked: boolean): RunPlan {
   const { draw, scenario, world } = actor;
   const key = draw.pick(["k1", "k2", "k3", `k${4 + Math.floor(world.now / (20 * scenario.ttl))}`]);
-  const drawn = drawOptions(actor);
+  const { ttl: lease, ...drawn } = drawOptions(actor);
   const options: RunOptions = {
-    lease: drawn.ttl,
-    wait: drawn.wait,
-    timeout: drawn.timeout,
-    backoff: drawn.backoff,
-    deadline: drawn.deadline,
-    maxHold: draw.pick([drawn.ttl, 4 * drawn.ttl]),
+    lease,
+    ...drawn,
+    maxHold: draw.pick([lease, 4 * lease]),
     fingerprint: draw.chance(0.1) ? draw.pick(["one", "two"]) : undefined,
-    signal: drawSignal(actor, drawn.ttl),
+    signal: drawSignal(actor, lease),
   };
-  const length = draw.between(0, draw.chance(0.3) ? 3 : 0.8) * drawn.ttl;
+  const length = draw.between(0, draw.chance(0.3) ? 3 : 0.8) * lease;
   const plan: RunPlan = { key, options, length, throws: draw.chance(0.15) };
-  return isLocked ? { ...plan, lock: drawResources(actor), note: noteOf(actor, drawn.ttl) } : plan;
+  return isLocked ? { ...plan, lock: drawResources(actor), note: noteOf(actor, lease) } : plan;
 }
+
+/** The errors of runs that are neither counted nor locked, and have no fingerprint. */
+const unserved = ["IN_PROGRESS", "LEASE_LOST", "NO_QUORUM", "RESULT_UNAVAILABLE"] as const;
 
 /** How many runs of a counted key may begin and neither complete nor fail. */
 const maxAttempts = 2;
@@ -119,17 +117,11 @@ const maxAttempts = 2;
 function drawCounted(actor: Actor): RunPlan {
   const { draw, scenario, world } = actor;
   const key = draw.pick(["d1", "d2", `d${3 + Math.floor(world.now / (20 * scenario.ttl))}`]);
-  const { ttl: lease, wait, timeout, backoff, deadline } = drawOptions(actor);
+  const { ttl: lease, ...drawn } = drawOptions(actor);
   const hangs = draw.chance(0.6);
-  const options: RunOptions = { lease, wait, timeout, backoff, deadline, maxHold: hangs ? lease : 4 * lease };
+  const options: RunOptions = { lease, ...drawn, maxHold: hangs ? lease : 4 * lease };
   const length = (hangs ? draw.between(1.5, 3) : draw.between(0, 0.5)) * lease;
-  const codes: RedlockErrorCode[] = [
-    "IN_PROGRESS",
-    "LEASE_LOST",
-    "NO_QUORUM",
-    "RESULT_UNAVAILABLE",
-    "DEAD_KEY",
-  ];
+  const codes = [...unserved, "DEAD_KEY"] as const;
   return { key, options, length, throws: draw.chance(hangs ? 0 : 0.4), codes, maxAttempts };
 }
 
@@ -189,14 +181,7 @@ class Run {
       bound:
         bound ??
         Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout + counting + locking,
-      codes: codes ?? [
-        "IN_PROGRESS",
-        "FINGERPRINT_MISMATCH",
-        "LEASE_LOST",
-        "NO_QUORUM",
-        "RESULT_UNAVAILABLE",
-        ...(lock ? (["LOCK_HELD"] as const) : []),
-      ],
+      codes: codes ?? [...unserved, "FINGERPRINT_MISMATCH", ...(lock ? (["LOCK_HELD"] as const) : [])],
       run: () =>
         lock
           ? this.#idempotency.run<unknown>(key, { scope: "sim", ...options, lock, note }, (context) =>
@@ -314,11 +299,12 @@ class Run {
   }
 
   #checkError(error: unknown): void {
+    const { scenario } = this.#actor;
     if (error instanceof ResultUnavailableError) {
       this.#histories.replayed(this.#plan.key, noResult, this.#invoked);
     } else if (error instanceof DeadKeyError) this.#checkDead(error);
-    else if (error instanceof InProgressError) this.#checkInProgress();
-    else if (error instanceof LockHeldError) this.#checkLocked();
+    else if (error instanceof InProgressError) this.#checkRefusal("refused", 1);
+    else if (error instanceof LockHeldError) this.#checkRefusal("byLock", vetoOf(scenario.endpoints));
   }
 
   /** A key is dead only if so many runs were counted as are allowed. */
@@ -330,25 +316,15 @@ class Run {
     this.#world.check("refusals are true", attempts >= most && counted >= attempts, what);
   }
 
-  /** The locks are held only if so many endpoints said so that no quorum was left. */
-  #checkLocked(): void {
-    const { process, wire, scenario } = this.#actor;
+  /** The locks are held only if so many endpoints said so that no quorum was left; a key is in progress if any did. */
+  #checkRefusal(by: "byLock" | "refused", least: number): void {
+    const { process, wire } = this.#actor;
     const { key, lock } = this.#plan;
     const token = wire.lastRound(process, recordKeyOf(key));
-    const refused = token === undefined ? 0 : wire.acquireVotes(token).byLock;
-    const veto = scenario.endpoints - quorumOf(scenario.endpoints) + 1;
-    const what = () => `${process.name}: ${lock} held, and ${refused} endpoints said so`;
-    this.#world.check("refusals are true", refused >= veto, what);
-  }
-
-  /** A key is in progress only if an endpoint said so. */
-  #checkInProgress(): void {
-    const { process, wire } = this.#actor;
-    const { key } = this.#plan;
-    const nonce = wire.lastRound(process, recordKeyOf(key));
-    const refused = nonce === undefined ? 0 : wire.acquireVotes(nonce).refused;
-    const what = () => `${process.name}: ${key} is in progress, but no endpoint said so`;
-    this.#world.check("refusals are true", refused > 0, what);
+    const refused = token === undefined ? 0 : wire.acquireVotes(token)[by];
+    const what = () =>
+      `${process.name}: ${key} is refused (${by}, ${lock}), and ${refused} endpoints said so`;
+    this.#world.check("refusals are true", refused >= least, what);
   }
 }
 
