@@ -1,8 +1,13 @@
+import TinyQueue from "tinyqueue";
+
 /** What is to happen in virtual time, in order. */
 export class EventQueue {
   /** ms since it began. It moves only from one event to the next. */
   now = 0;
-  readonly #heap: Entry[] = [];
+  readonly #events = new TinyQueue<Entry>(
+    [],
+    (one, other) => one.time - other.time || one.order - other.order,
+  );
   #order = 0;
   #pending = 0;
 
@@ -15,7 +20,7 @@ export class EventQueue {
   at(time: number, happen: () => void): () => void {
     this.#order += 1;
     const entry: Entry = { time: Math.max(time, this.now), order: this.#order, happen };
-    push(this.#heap, entry);
+    this.#events.push(entry);
     this.#pending += 1;
     return () => {
       if (entry.happen) this.#pending -= 1;
@@ -25,10 +30,8 @@ export class EventQueue {
 
   /** Lets the next event happen, if it is due by `until`. Returns whether there was one. */
   next(until: number): boolean {
-    for (;;) {
-      const first = this.#heap[0];
-      if (!first || first.time > until) return false;
-      pop(this.#heap);
+    for (let first = this.#events.peek(); first && first.time <= until; first = this.#events.peek()) {
+      this.#events.pop();
       const { happen } = first;
       if (!happen) continue;
       first.happen = undefined;
@@ -37,6 +40,7 @@ export class EventQueue {
       happen();
       return true;
     }
+    return false;
   }
 }
 
@@ -45,37 +49,4 @@ interface Entry {
   /** The order of events that are due at the same time: that in which they were added. */
   readonly order: number;
   happen: (() => void) | undefined;
-}
-
-function isBefore(one: Entry, other: Entry): boolean {
-  return one.time < other.time || (one.time === other.time && one.order < other.order);
-}
-
-// A binary heap: a simulation has thousands of timers, most of them cancelled.
-
-function push(heap: Entry[], added: Entry): void {
-  let index = heap.length;
-  heap.push(added);
-  while (index > 0) {
-    const parent = (index - 1) >> 1;
-    if (!isBefore(added, heap[parent]!)) break;
-    heap[index] = heap[parent]!;
-    index = parent;
-  }
-  heap[index] = added;
-}
-
-function pop(heap: Entry[]): void {
-  const last = heap.pop();
-  if (!last || heap.length === 0) return;
-  let index = 0;
-  for (;;) {
-    let child = 2 * index + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child += 1;
-    if (!isBefore(heap[child]!, last)) break;
-    heap[index] = heap[child]!;
-    index = child;
-  }
-  heap[index] = last;
 }

@@ -14,9 +14,6 @@ import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /**
  * An {@link Engine} in this process as a backend. Commands are synchronous, so a transaction is a plain loop.
- *
- * @example
- * const handle = upstashHandler({ backend: new EmbeddedBackend(new Engine()), token: "secret" });
  */
 export class EmbeddedBackend implements Backend {
   readonly #engine: Engine;

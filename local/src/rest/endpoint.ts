@@ -93,26 +93,6 @@ export class LocalEndpoint {
   }
 
   /**
-   * ms by which the embedded engine's clock is ahead of this machine's; negative if it is behind. Default 0. Throws
-   * `TypeError` when set on a real Redis, `RangeError` when set to a number that is not finite.
-   */
-  get clockOffset(): number {
-    return this.#settings.store.clock?.offset ?? 0;
-  }
-
-  /** Sets it, in ms. */
-  set clockOffset(ms: number) {
-    const { clock } = this.#settings.store;
-    if (!clock) {
-      throw new TypeError(
-        "clockOffset can be set on the embedded engine only: redis-server uses the machine's clock",
-      );
-    }
-    if (!Number.isFinite(ms)) throw new RangeError(`clockOffset is a number of ms, not ${ms}`);
-    clock.offset = ms;
-  }
-
-  /**
    * Stops the endpoint as a crash does: breaks open connections, refuses new ones, and sends SIGKILL to the redis-server
    * that was started for it. Requests that a fault still delays are never executed. Does nothing if it is stopped.
    */

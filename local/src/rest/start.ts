@@ -96,7 +96,9 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
   const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog, dialect = "upstash" } = options;
   const count = options.count ?? (redis.length || 3);
   if (redis.length > 0 && (redis.length !== count || options.engine === "embedded")) {
-    throw new RangeError(`${redis.length} redis URLs are for as many endpoints, not ${count}, and for no embedded engine`);
+    throw new RangeError(
+      `${redis.length} redis URLs are for as many endpoints, not ${count}, and for no embedded engine`,
+    );
   }
   if (port > 0 && port + count - 1 > 65_535)
     throw new RangeError(`there are no ${count} ports from ${port} on`);

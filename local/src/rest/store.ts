@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Dialect } from "../engine/dialect.ts";
@@ -6,7 +6,7 @@ import { Engine } from "../engine/engine.ts";
 import type { Backend } from "./backend.ts";
 import { EmbeddedBackend } from "./embedded-backend.ts";
 import { RedisBackend } from "./redis/backend.ts";
-import { deleteData, type RedisProcess, startRedis } from "./redis/process.ts";
+import { type RedisProcess, startRedis } from "./redis/process.ts";
 
 /** What an endpoint has after a restart: every write that it acknowledged (`"kept"`), or nothing (`"lost"`). */
 export type Memory = "kept" | "lost";
@@ -17,8 +17,6 @@ export interface Store {
   readonly redisUrl: string | undefined;
   /** Process id of a server that this process started; undefined for other engines and while it is stopped. */
   readonly pid: number | undefined;
-  /** The clock of the embedded engine: ms by which it is ahead of this machine's. No other can be set. */
-  readonly clock?: { offset: number };
   /** Stops it as a crash does. */
   stop(): Promise<void>;
   start(memory: Memory): Promise<void>;
@@ -28,22 +26,17 @@ export interface Store {
 
 /** The embedded engine. */
 export function embeddedStore(dialect: Dialect): Store {
-  const clock = { offset: 0 };
-  const engine = new Engine({ dialect, now: () => Date.now() + clock.offset });
+  const engine = new Engine({ dialect });
   return {
     backend: new EmbeddedBackend(engine),
     redisUrl: undefined,
     pid: undefined,
-    clock,
-    async stop() {
-      // Nothing to do: the endpoint does not listen, so no command reaches the engine.
-    },
+    // The endpoint does not listen, so no command reaches the engine.
+    stop: async () => undefined,
     async start(memory) {
       if (memory === "lost") engine.flush();
     },
-    async close() {
-      engine.flush();
-    },
+    close: async () => engine.flush(),
   };
 }
 
@@ -68,7 +61,10 @@ export async function spawnedStore(dialect: Dialect, program: string): Promise<S
     stop,
     async start(memory) {
       if (running) return;
-      if (memory === "lost") await deleteData(directory);
+      if (memory === "lost") {
+        await rm(directory, { recursive: true, force: true });
+        await mkdir(directory);
+      }
       running = await startRedis(program, directory, port);
     },
     async close() {
@@ -86,15 +82,11 @@ export function externalStore(dialect: Dialect, url: string): Store {
     backend,
     redisUrl: url,
     pid: undefined,
-    async stop() {
-      // Nothing to do: only the endpoint stops listening.
-    },
+    // Only the endpoint stops listening.
+    stop: async () => undefined,
     async start(memory) {
-      if (memory === "lost") {
-        throw new TypeError(
-          'memory: "lost" is not possible for a Redis given by URL: its data are not ours to delete',
-        );
-      }
+      if (memory === "kept") return;
+      throw new TypeError("the data of a Redis given by URL are not ours to delete: it keeps its memory");
     },
     close: () => backend.close(),
   };

@@ -118,29 +118,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
   });
 });
 
-describe("the embedded engine's clock", () => {
-  test("can be set ahead, and expires keys", async () => {
-    const { first } = await start({ count: 1, engine: "embedded" });
-    await send(first, ["SET", "key", "x", "PX", 60_000]);
-    first.clockOffset = 59_000;
-    expect(await send(first, ["EXISTS", "key"])).toEqual({ result: 1 });
-    first.clockOffset = 61_000;
-    expect(await send(first, ["EXISTS", "key"])).toEqual({ result: 0 });
-    expect(() => {
-      first.clockOffset = Number.NaN;
-    }).toThrow(RangeError);
-  });
-});
-
 describe.runIf(redisServer !== undefined)("the redis-server of an endpoint", () => {
-  test("uses the machine's clock", async () => {
-    const { first } = await start({ count: 1, engine: "redis" });
-    expect(first.clockOffset).toBe(0);
-    expect(() => {
-      first.clockOffset = 1;
-    }).toThrow(/embedded engine only/);
-  });
-
   test("has exited after stop and after close", async () => {
     const { first, endpoints, close } = await start({ count: 2, engine: "redis" });
     const pids = endpoints.map(({ pid }) => pid!);

@@ -1,3 +1,4 @@
+import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { type Command, nameOf } from "../backend.ts";
 
 // Commands that Upstash's REST API does not offer: they block, change the state of a connection, or administer the
@@ -35,18 +36,21 @@ export function isReading(command: Command): boolean {
 }
 
 /** The error with which Upstash refuses a command without running it; undefined if it may run. */
-export function refusal(command: Command, readOnly: boolean): string | undefined {
+export function refusal(command: Command, readOnly: boolean): ReplyError | undefined {
   const name = nameOf(command);
   // All requests share one connection: a blocking command would delay every other one.
   const isBlocking = (name === "XREAD" || name === "XREADGROUP") && hasBlockOption(command);
   // Of MEMORY, Upstash has USAGE.
   const isUsage = name === "MEMORY" && (command[1] ?? "").toUpperCase() === "USAGE";
-  if ((unavailable.has(name) && !isUsage) || isBlocking)
-    return `ERR Command is not available: '${command[0]}'`;
-  if (readOnly && !reading.has(name)) {
-    return `NOPERM this user has no permissions to run the '${name.toLowerCase()}' command or its subcommand`;
+  if ((unavailable.has(name) && !isUsage) || isBlocking) {
+    return new ReplyError(`ERR Command is not available: '${command[0]}'`);
   }
-  return undefined;
+  return readOnly && !reading.has(name) ? noPermission(command) : undefined;
+}
+
+export function noPermission(command: Command): ReplyError {
+  const name = nameOf(command).toLowerCase();
+  return new ReplyError(`NOPERM this user has no permissions to run the '${name}' command or its subcommand`);
 }
 
 function hasBlockOption(command: Command): boolean {

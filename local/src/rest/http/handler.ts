@@ -3,24 +3,19 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { type Backend, BackendGoneError } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
-import { accessOf } from "./authorize.ts";
+import { accessOf, type Tokens } from "./authorize.ts";
 import { type Caller, CommandRunner, type OnCommand } from "./command-runner.ts";
 import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
 import { envelope, type Format, formatOf } from "./response.ts";
-import { asksForStream, Streams } from "./streams.ts";
 
 /** Options of {@link upstashHandler}. */
-export interface UpstashHandlerOptions {
+export interface UpstashHandlerOptions extends Tokens {
   /** Runs the commands. */
   readonly backend: Backend;
-  /** The token that allows every command. */
-  readonly token: string;
-  /** The token that allows only reading commands. Default: none. */
-  readonly readOnlyToken?: string;
-  /** Records the commands and their cost. Default: they are not recorded. */
-  readonly log?: CommandLog;
-  /** Largest request body in bytes. Default 10 485 760 (10 MiB), as at Upstash. */
-  readonly maxBody?: number;
+  /** Records the commands and their cost. */
+  readonly log: CommandLog;
+  /** Largest request body in bytes. */
+  readonly maxBody: number;
 }
 
 /** Answers a request of Upstash's REST protocol. */
@@ -43,20 +38,13 @@ const methods = ["HEAD", "GET", "POST", "PUT"];
  *
  * With `Accept: text/event-stream`, `/subscribe/<channel>` and `/psubscribe/<pattern>` answer with a stream of server-sent
  * events. To cancel the response's body ends the subscription.
- *
- * @example
- * const handle = upstashHandler({ backend: new EmbeddedBackend(new Engine()), token: "secret" });
- * const response = await handle(
- *   new Request("http://localhost/set/key/value", { headers: { authorization: "Bearer secret" } }),
- * );
  */
 export function upstashHandler(options: UpstashHandlerOptions): Handle {
-  const streams = new Streams(options.backend, options.log);
   const runner = new CommandRunner(options.backend, options.log);
   const app = new Hono<Environment>();
   app.use(prepare(options));
   app.use(async function answerStreams(context, next) {
-    return asksForStream(context.req.raw) ? openStream(context, streams) : next();
+    return asksForStream(context.req.raw) ? openStream(context, runner) : next();
   });
   app.all("/pipeline", (context) => runPipeline(context, runner));
   app.all("/multi-exec", (context) => runTransaction(context, runner));
@@ -67,14 +55,14 @@ export function upstashHandler(options: UpstashHandlerOptions): Handle {
 
 /** Checks method, token and size of a request, and reads its body. */
 function prepare(options: UpstashHandlerOptions): MiddlewareHandler<Environment> {
-  const { token, readOnlyToken, maxBody = 10 * 1024 * 1024 } = options;
+  const { maxBody } = options;
   return async function prepareRequest(context, next) {
     const request = context.req.raw;
     if (!methods.includes(request.method)) {
       context.header("Allow", methods.join(", "));
       throw new RequestError(405, `ERR Method not allowed: '${request.method}'`);
     }
-    const access = accessOf(request, { token, readOnlyToken });
+    const access = accessOf(request, options);
     if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
     context.set("body", await readBody(context, maxBody));
     context.set("format", formatOf(request.headers));
@@ -107,10 +95,19 @@ async function runTransaction(context: HandlerContext, runner: CommandRunner): P
   return context.json(outcomes.map(({ reply }) => envelope(reply, format)));
 }
 
-async function openStream(context: HandlerContext, streams: Streams): Promise<Response> {
+/** Whether a request asks for a stream of events: SUBSCRIBE or PSUBSCRIBE in its path, by GET or POST, and this `Accept`. */
+function asksForStream({ method, url, headers }: Request): boolean {
+  return (
+    /^\/p?subscribe(?:\/|$)/i.test(new URL(url).pathname) &&
+    (method === "GET" || method === "POST") &&
+    /\btext\/event-stream\b/i.test(headers.get("accept") ?? "")
+  );
+}
+
+async function openStream(context: HandlerContext, runner: CommandRunner): Promise<Response> {
   // Without the body: Upstash's SDK sends an empty list.
   const command = decodePath(new URL(context.req.url), Buffer.alloc(0));
-  const body = await streams.open(command, context.var.caller);
+  const body = await runner.subscribe(command, context.var.caller);
   if (body instanceof ReplyError) throw new RequestError(400, body.message);
   return new Response(body, {
     headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },

@@ -16,9 +16,6 @@ interface Session {
  * Billed commands are counted as follows: a script is sent inside MULTI … EXEC between two `INFO commandstats`. The
  * difference of their counts is exactly what the script called, even if other clients use the server, unless the server
  * is full and allows no MULTI. Every other command counts as 1.
- *
- * @example
- * const handle = upstashHandler({ backend: new RedisBackend("redis://127.0.0.1:6379"), token: "secret" });
  */
 export class RedisBackend implements Backend {
   readonly #url: string;
@@ -43,19 +40,16 @@ export class RedisBackend implements Backend {
     const { connection, emulation } = await this.#connected();
     const translation = emulation.translate(command);
     if (translation instanceof ReplyError) return { reply: translation, billed: 1 };
-    if (!translation.script) {
-      const [reply] = await connection.send([translation.command]);
-      return { reply: replyOf(translation, reply!), billed: 1 };
-    }
-    const commands = measured(translation);
+    const commands = sentFor(translation);
+    if (!translation.script) return outcomeOf(translation, await connection.send(commands));
     const replies = await connection.send([["MULTI"], ...commands, ["EXEC"]]);
     // A malformed script command is refused when it is queued: replies are MULTI's, INFO's, then its own.
     const refused = replies[2];
     // A server that is full queues nothing, but executes what frees memory.
     const isFull = refused instanceof ReplyError && refused.message.startsWith("OOM ");
-    if (isFull) return outcome(translation, await connection.send(commands), 0);
+    if (isFull) return outcomeOf(translation, await connection.send(commands));
     if (refused instanceof ReplyError) return { reply: refused, billed: 1 };
-    return outcome(translation, executed(replies.at(-1)!), 0);
+    return outcomeOf(translation, executed(replies.at(-1)!));
   }
 
   async transaction(commands: readonly Command[]): Promise<readonly Outcome[] | ReplyError> {
@@ -68,17 +62,11 @@ export class RedisBackend implements Backend {
       }
       translations.push(translation);
     }
-    const queue = translations.flatMap((each) => (each.script ? measured(each) : [each.command]));
-    const exec = (await connection.send([["MULTI"], ...queue, ["EXEC"]])).at(-1)!;
+    const sent = translations.map(sentFor);
+    const exec = (await connection.send([["MULTI"], ...sent.flat(), ["EXEC"]])).at(-1)!;
     if (exec instanceof ReplyError) return exec;
-    const replies = executed(exec);
-    let position = 0;
-    return translations.map((translation) => {
-      const start = position;
-      position += translation.script ? 3 : 1;
-      if (translation.script) return outcome(translation, replies, start);
-      return { reply: replyOf(translation, replies[start]!), billed: 1 };
-    });
+    const replies = [...executed(exec)];
+    return translations.map((each, index) => outcomeOf(each, replies.splice(0, sent[index]!.length)));
   }
 
   async subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError> {
@@ -138,36 +126,33 @@ export class RedisBackend implements Backend {
 
 async function openSession(url: string, dialect: Dialect): Promise<Session> {
   const connection = await RedisConnection.open(url);
-  // Some servers have one of the two. Without the key, the second command writes nothing.
-  const [info, set] = await connection.send([
-    ["COMMAND", "INFO", "DELEX"],
-    ["SET", "redis-rest-local:none", "", "IFEQ", "none"],
+  // Some servers have one of the two. Without the key, neither writes anything.
+  const key = "redis-rest-local:none";
+  const replies = await connection.send([
+    ["DELEX", key],
+    ["SET", key, "", "IFEQ", "none"],
   ]);
-  const hasDelex = Array.isArray(info) && info[0] !== null && info[0] !== undefined;
-  const nativeConditions = hasDelex && !(set instanceof ReplyError);
+  const nativeConditions = !replies.some((reply) => reply instanceof ReplyError);
   return { connection, emulation: new Emulation(dialect, nativeConditions) };
 }
 
 const stats = ["INFO", "commandstats"];
 
-function measured(translation: Translation): Command[] {
-  return [stats, translation.command, stats];
-}
+/** The commands that are sent for one: a script is between two counts. */
+const sentFor = ({ script, command }: Translation): Command[] =>
+  script ? [stats, command, stats] : [command];
 
 function executed(reply: WireReply): readonly WireReply[] {
   if (Array.isArray(reply)) return reply;
   throw reply instanceof ReplyError ? reply : new BackendGoneError("EXEC was not answered with an array");
 }
 
-/** The outcome of a script whose count before it is at `start`, its reply and the count after it next. */
-function outcome(translation: Translation, replies: readonly WireReply[], start: number): Outcome {
-  const [before, reply, after] = replies.slice(start, start + 3);
+/** The outcome of what was sent for a command, by the replies to it. */
+function outcomeOf({ script, reply: translated }: Translation, replies: readonly WireReply[]): Outcome {
+  const reply = replies[script ? 1 : 0]!;
   // Without 1 for the first INFO, which the second one counts. The script's own call stays in: it is billed.
-  return { reply: replyOf(translation, reply!), billed: calls(after!) - calls(before!) - 1 };
-}
-
-function replyOf(translation: Translation, reply: WireReply): WireReply {
-  return translation.reply ? translation.reply(reply) : reply;
+  const billed = script ? calls(replies[2]!) - calls(replies[0]!) - 1 : 1;
+  return { reply: translated ? translated(reply) : reply, billed };
 }
 
 /** All calls that a server has counted, without those that locked-keys.ts adds to a script's own. */

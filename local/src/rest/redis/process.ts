@@ -70,13 +70,6 @@ export async function startRedis(program: string, directory: string, port?: numb
   }
 }
 
-/** Deletes the data of servers that ran in `directory`, so that the next one starts empty. */
-export async function deleteData(directory: string): Promise<void> {
-  await rm(join(directory, "appendonlydir"), { recursive: true, force: true });
-  await rm(join(directory, "appendonly.aof"), { force: true });
-  await rm(join(directory, "dump.rdb"), { force: true });
-}
-
 class StartError extends Error {
   override readonly name = "StartError";
   readonly log: string;

@@ -12,7 +12,7 @@ import { once } from "node:events";
 import { load } from ${JSON.stringify(pathToFileURL("tools/load.mjs").href)};
 const { listen } = await load("local/src/rest/http/listen.ts");
 const listener = await listen(
-  async (request, address, closing) => (closing.aborted ? "reset" : new Response("too early")),
+  async () => (closed ? "reset" : new Response("too early")),
   { host: "127.0.0.1", port: 0, maxBody: 100 },
 );
 let closed;
