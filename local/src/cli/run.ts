@@ -104,7 +104,7 @@ function announcement(
     `# ${endpoints.length} endpoint${isOne ? "" : "s"} in front of ${behind}. ${isOne ? "It runs" : "They run"} until Ctrl-C in this terminal.`,
     ...endpoints.map(
       ({ name, url, redisUrl }) =>
-        `# ${name}: ${url}${redisUrl ? ` with Redis at ${new URL(redisUrl).host}` : ""}`,
+        `# ${name}: ${url}${redisUrl ? ` with ${redisUrl.replace(/\/\/.*@/, "//")}` : ""}`,
     ),
     `# read-only token: ${endpoints[0].readOnlyToken}`,
     ...(page ? [`# What happens here, in a browser on this machine: ${page.url}`] : []),

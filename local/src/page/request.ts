@@ -1,7 +1,6 @@
-import type { Buffer } from "node:buffer";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import { type StoredKey, tokensIn } from "../../../src/inspect/stored-key.ts";
-import type { Command } from "../rest/backend.ts";
+import { type Command, plainReply } from "../rest/backend.ts";
 import type { Exchange } from "../rest/observe.ts";
 import type { WireReply } from "../rest/redis/resp.ts";
 import { answerOf, foundRecord, keysIn, operationOf } from "./command.ts";
@@ -56,33 +55,12 @@ export function resultOf({ operation, key }: Words, command: Command, reply: Wir
     const [code] = reply.message.split(" ", 1);
     return code === "NOSCRIPT" ? "script not cached" : `error ${code}`;
   }
-  const plain = plainOf(reply);
+  const plain = plainReply(reply);
   if (key?.kind === "mailbox") return mailboxResult(operation, plain);
   const [done, refused] = results[operation] ?? (/^[a-z]+ /.test(operation) ? ["ok", "refused"] : []);
   if (done === undefined || refused === undefined) return "ok";
   if (answerOf(operation, wordsIn(command), plain) === "granted") return done;
   return operation === "begin" && foundRecord(plain) === "complete" ? "replayed" : refused;
-}
-
-const plainOf = (reply: WireReply): unknown => {
-  if (reply instanceof Uint8Array) return new TextDecoder().decode(reply).slice(0, 2_000);
-  return Array.isArray(reply) ? reply.map(plainOf) : reply;
-};
-
-/** The commands of a request's path and body; empty if they cannot be read. */
-export function commandsOf(path: string, body: Buffer): readonly (readonly string[])[] {
-  const [, first = "", ...rest] = path.split("/");
-  try {
-    if (first !== "" && first !== "pipeline" && first !== "multi-exec") {
-      return [[first, ...rest].map(decodeURIComponent)];
-    }
-    const sent: unknown = JSON.parse(body.toString());
-    if (!Array.isArray(sent) || sent.length === 0) return [];
-    return Array.isArray(sent[0]) ? sent.map((each) => [each].flat().map(String)) : [sent.map(String)];
-  } catch {
-    // The endpoint answers with an error, and the page shows that.
-    return [];
-  }
 }
 
 /** A row of a request, whose client is not known yet. */
@@ -115,7 +93,10 @@ const joined = (row: RequestRow, other: RequestRow): RequestRow => ({
 });
 
 /** The rows of a request: one for each of its commands. */
-export function rowsOf(endpoint: string, { at, ms, path, body, executed, status }: Exchange): UnnamedRow[] {
+export function rowsOf(
+  endpoint: string,
+  { at, ms, path, commands, executed, status }: Exchange,
+): UnnamedRow[] {
   const row = (command: Command, billed: number, result: string): UnnamedRow => {
     const { operation, key } = wordsOf(command);
     const resource = key ? labelOf(key) : (command[1] ?? "").slice(0, 200);
@@ -126,11 +107,11 @@ export function rowsOf(endpoint: string, { at, ms, path, body, executed, status 
   };
   if (executed.length === 0) {
     const result = status === undefined ? "request lost" : `HTTP ${status}`;
-    const [first = [path], ...others] = commandsOf(path, body);
+    const [first = [path], ...others] = commands;
     return [first, ...others].map((command) => row(command, 0, result));
   }
   // A fault has executed all of them twice: the last reply counts.
-  const times = executed.length === 2 * commandsOf(path, body).length ? 2 : 1;
+  const times = executed.length === 2 * commands.length ? 2 : 1;
   const note = `${times === 2 ? ", executed twice" : ""}${status === undefined ? ", reply lost" : ""}`;
   return executed.slice((executed.length / times) * (times - 1)).map(({ command, reply, billed }) => {
     return row(command, times * billed, `${resultOf(wordsOf(command), command, reply)}${note}`);

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Command, Outcome } from "./backend.ts";
 import type { OnCommand } from "./http/command-runner.ts";
 import type { Answer } from "./http/inject-faults.ts";
+import { commandsIn } from "./http/request.ts";
 
 /** Who sends a request. */
 export interface Peer {
@@ -24,7 +25,8 @@ export interface Exchange {
   readonly at: number;
   readonly ms: number;
   readonly path: string;
-  readonly body: Buffer;
+  /** What was sent; empty if it cannot be read. */
+  readonly commands: readonly Command[];
   /** Its commands in the order of their execution; empty if it was lost or refused. */
   readonly executed: readonly Executed[];
   /** The HTTP status; undefined: there was no answer. */
@@ -56,6 +58,7 @@ export async function observed(
   });
   const status = answered instanceof Response ? answered.status : undefined;
   const { pathname: path } = new URL(request.url);
-  observer.ended({ peer, at, ms: Date.now() - at, path, body, executed, status });
+  const commands = commandsIn(request.url, body);
+  observer.ended({ peer, at, ms: Date.now() - at, path, commands, executed, status });
   return answered;
 }

@@ -1,12 +1,11 @@
 import { Buffer } from "node:buffer";
-import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import { type Backend, BackendGoneError } from "../backend.ts";
+import { type Backend, BackendGoneError, type Outcome } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
 import { accessOf, type Tokens } from "./authorize.ts";
 import { type Caller, CommandRunner, type OnCommand } from "./command-runner.ts";
-import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
-import { envelope, type Format, formatOf } from "./response.ts";
+import { decodeCommands, RequestError } from "./request.ts";
+import { envelope, formatOf } from "./response.ts";
 
 /** Options of {@link upstashHandler}. */
 export interface UpstashHandlerOptions extends Tokens {
@@ -20,12 +19,6 @@ export interface UpstashHandlerOptions extends Tokens {
 
 /** Answers a request of Upstash's REST protocol. */
 export type Handle = (request: Request, onCommand?: OnCommand) => Promise<Response>;
-
-type Environment = {
-  Bindings: { onCommand?: OnCommand | undefined };
-  Variables: { body: Buffer; format: Format; caller: Caller };
-};
-type HandlerContext = Context<Environment>;
 
 const methods = ["HEAD", "GET", "POST", "PUT"];
 
@@ -41,94 +34,83 @@ const methods = ["HEAD", "GET", "POST", "PUT"];
  */
 export function upstashHandler(options: UpstashHandlerOptions): Handle {
   const runner = new CommandRunner(options.backend, options.log);
-  const app = new Hono<Environment>();
-  app.use(prepare(options));
-  app.use(async function answerStreams(context, next) {
-    return asksForStream(context.req.raw) ? openStream(context, runner) : next();
-  });
-  app.all("/pipeline", (context) => runPipeline(context, runner));
-  app.all("/multi-exec", (context) => runTransaction(context, runner));
-  app.all("*", (context) => runSingle(context, runner));
-  app.onError(answerError);
-  return async (request, onCommand) => app.fetch(request, { onCommand });
-}
-
-/** Checks method, token and size of a request, and reads its body. */
-function prepare(options: UpstashHandlerOptions): MiddlewareHandler<Environment> {
-  const { maxBody } = options;
-  return async function prepareRequest(context, next) {
-    const request = context.req.raw;
-    if (!methods.includes(request.method)) {
-      context.header("Allow", methods.join(", "));
-      throw new RequestError(405, `ERR Method not allowed: '${request.method}'`);
+  return async function handle(request, onCommand) {
+    try {
+      return await answer(request, options, runner, onCommand);
+    } catch (error) {
+      return failure(error as Error);
     }
-    const access = accessOf(request, options);
-    if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
-    context.set("body", await readBody(context, maxBody));
-    context.set("format", formatOf(request.headers));
-    context.set("caller", { readOnly: access === "read-only", onCommand: context.env.onCommand });
-    await next();
   };
 }
 
-async function readBody({ req }: HandlerContext, maxBody: number): Promise<Buffer> {
-  const body = Buffer.from(await req.arrayBuffer());
+async function answer(
+  request: Request,
+  options: UpstashHandlerOptions,
+  runner: CommandRunner,
+  onCommand: OnCommand | undefined,
+): Promise<Response> {
+  if (!methods.includes(request.method)) {
+    throw new RequestError(405, `ERR Method not allowed: '${request.method}'`);
+  }
+  const access = accessOf(request, options);
+  if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
+  const body = await readBody(request, options.maxBody);
+  const format = formatOf(request.headers);
+  const caller = { readOnly: access === "read-only", onCommand };
+  const url = new URL(request.url);
+  if (asksForStream(request, url)) return openStream(url, runner, caller);
+  const [first, ...others] = decodeCommands(url, body);
+  const envelopes = (outcomes: readonly Outcome[]) =>
+    Response.json(outcomes.map(({ reply }) => envelope(reply, format)));
+  if (url.pathname === "/pipeline") {
+    // Sent one after another without waiting for replies: a backend executes them in that order.
+    return envelopes(await Promise.all([first, ...others].map((command) => runner.run(command, caller))));
+  }
+  if (url.pathname === "/multi-exec") {
+    const outcomes = await runner.transaction([first, ...others], caller);
+    if (outcomes instanceof ReplyError) throw new RequestError(400, outcomes.message);
+    return envelopes(outcomes);
+  }
+  const { reply } = await runner.run(first, caller);
+  return Response.json(envelope(reply, format), { status: reply instanceof ReplyError ? 400 : 200 });
+}
+
+async function readBody(request: Request, maxBody: number): Promise<Buffer> {
+  const body = Buffer.from(await request.arrayBuffer());
   if (body.length <= maxBody) return body;
-  const size = Math.max(body.length, Number(req.header("content-length") ?? 0));
+  const size = Math.max(body.length, Number(request.headers.get("content-length") ?? 0));
   throw new RequestError(
     413,
     `ERR max request size exceeded. Limit: ${maxBody} bytes, Actual: ${size} bytes`,
   );
 }
 
-async function runPipeline(context: HandlerContext, runner: CommandRunner): Promise<Response> {
-  const { body, format, caller } = context.var;
-  // Sent one after another without waiting for replies: a backend executes them in that order.
-  const outcomes = await Promise.all(decodeBatch(body).map((command) => runner.run(command, caller)));
-  return context.json(outcomes.map(({ reply }) => envelope(reply, format)));
-}
-
-async function runTransaction(context: HandlerContext, runner: CommandRunner): Promise<Response> {
-  const { body, format, caller } = context.var;
-  const outcomes = await runner.transaction(decodeBatch(body), caller);
-  if (outcomes instanceof ReplyError) throw new RequestError(400, outcomes.message);
-  return context.json(outcomes.map(({ reply }) => envelope(reply, format)));
-}
-
 /** Whether a request asks for a stream of events: SUBSCRIBE or PSUBSCRIBE in its path, by GET or POST, and this `Accept`. */
-function asksForStream({ method, url, headers }: Request): boolean {
+function asksForStream({ method, headers }: Request, { pathname }: URL): boolean {
   return (
-    /^\/p?subscribe(?:\/|$)/i.test(new URL(url).pathname) &&
+    /^\/p?subscribe(?:\/|$)/i.test(pathname) &&
     (method === "GET" || method === "POST") &&
     /\btext\/event-stream\b/i.test(headers.get("accept") ?? "")
   );
 }
 
-async function openStream(context: HandlerContext, runner: CommandRunner): Promise<Response> {
+async function openStream(url: URL, runner: CommandRunner, caller: Caller): Promise<Response> {
   // Without the body: Upstash's SDK sends an empty list.
-  const command = decodePath(new URL(context.req.url), Buffer.alloc(0));
-  const body = await runner.subscribe(command, context.var.caller);
+  const [command] = decodeCommands(url, Buffer.alloc(0));
+  const body = await runner.subscribe(command, caller);
   if (body instanceof ReplyError) throw new RequestError(400, body.message);
   return new Response(body, {
     headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
   });
 }
 
-async function runSingle(context: HandlerContext, runner: CommandRunner): Promise<Response> {
-  const { body, format, caller } = context.var;
-  const url = new URL(context.req.url);
-  const command = url.pathname === "/" ? decodeCommand(body) : decodePath(url, body);
-  const { reply } = await runner.run(command, caller);
-  return context.json(envelope(reply, format), reply instanceof ReplyError ? 400 : 200);
-}
-
-function answerError(error: Error, context: Context): Response {
-  if (error instanceof RequestError) return context.json({ error: error.message }, error.status);
-  if (error instanceof BackendGoneError || error instanceof ReplyError) {
-    return context.json(
-      { error: `ERR the Redis behind this endpoint cannot be reached: ${error.message}` },
-      500,
-    );
+function failure(error: Error): Response {
+  const { message } = error;
+  if (error instanceof RequestError) {
+    const headers = error.status === 405 ? { allow: methods.join(", ") } : {};
+    return Response.json({ error: message }, { status: error.status, headers });
   }
-  return context.json({ error: `ERR the local endpoint failed: ${error.message}` }, 500);
+  const isGone = error instanceof BackendGoneError || error instanceof ReplyError;
+  const what = isGone ? "the Redis behind this endpoint cannot be reached" : "the local endpoint failed";
+  return Response.json({ error: `ERR ${what}: ${message}` }, { status: 500 });
 }

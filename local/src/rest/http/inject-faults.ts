@@ -5,6 +5,7 @@ import { withStreamFaults } from "../../faults/stream-faults.ts";
 import { systemRuntime } from "../../runtime.ts";
 import type { OnCommand } from "./command-runner.ts";
 import type { Handle } from "./handler.ts";
+import { commandsIn } from "./request.ts";
 
 /** The answer to a request: a response, a broken connection (`"reset"`), or none at all (`"silence"`). */
 export type Answer = Response | "reset" | "silence";
@@ -24,7 +25,7 @@ export function withFaults(
 ): (request: Request, onCommand?: OnCommand) => Promise<Answer> {
   return async function answer(request, onCommand) {
     const body = Buffer.from(await request.arrayBuffer());
-    const command = commandName(new URL(request.url).pathname, body);
+    const [[command = ""] = []] = commandsIn(request.url, body);
     const execute = () => handle(copyOf(request, body), onCommand);
     const carried = await line.carry(command, { execute, discard });
     if (carried === "silence") return carried;
@@ -45,20 +46,6 @@ export function isStream({ headers }: Response): boolean {
 /** Ends the stream of a response that nobody gets. */
 function discard(response: Response): void {
   if (isStream(response)) void response.body?.cancel();
-}
-
-/** The name of the command in a request, in upper case; empty if it has none. */
-export function commandName(path: string, body: Buffer): string {
-  const [, first = ""] = path.split("/");
-  if (first !== "" && first !== "pipeline" && first !== "multi-exec") return first.toUpperCase();
-  try {
-    let value: unknown = JSON.parse(body.toString());
-    while (Array.isArray(value)) value = value[0];
-    return typeof value === "string" ? value.toUpperCase() : "";
-  } catch {
-    // Not JSON. The handler answers with an error; faults without a command still apply.
-    return "";
-  }
 }
 
 function copyOf(request: Request, body: Buffer): Request {

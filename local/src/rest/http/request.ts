@@ -12,24 +12,37 @@ export class RequestError extends Error {
   }
 }
 
-/** The command in the body of `POST /`, a JSON array. Throws `RequestError` 400 for anything else. */
-export function decodeCommand(body: Buffer): string[] {
-  return commandOf(parse(body), "the body");
-}
-
-/** The commands in the body of `/pipeline` and `/multi-exec`, a JSON array of arrays. Throws `RequestError` 400. */
-export function decodeBatch(body: Buffer): string[][] {
+/**
+ * The commands of a request: of `/pipeline` and `/multi-exec` a JSON array of arrays, of `/` one such array, else the command
+ * in the path.
+ *
+ * @throws RequestError 400 for anything else
+ */
+export function decodeCommands(url: URL, body: Buffer): [string[], ...string[][]] {
+  const { pathname } = url;
+  if (pathname === "/") return [commandOf(parse(body), "the body")];
+  if (pathname !== "/pipeline" && pathname !== "/multi-exec") return [decodePath(url, body)];
   const batch = parse(body);
   if (!Array.isArray(batch)) throw new RequestError(400, "ERR the body must be a JSON array of commands");
-  if (batch.length === 0) throw new RequestError(400, "ERR empty pipeline request");
-  return batch.map((row, index) => commandOf(row, `command ${index + 1}`));
+  const [first, ...others] = batch.map((row, index) => commandOf(row, `command ${index + 1}`));
+  if (!first) throw new RequestError(400, "ERR empty pipeline request");
+  return [first, ...others];
+}
+
+/** The commands of a request; none if they cannot be read, which the endpoint answers with an error. */
+export function commandsIn(url: string, body: Buffer): string[][] {
+  try {
+    return decodeCommands(new URL(url), body);
+  } catch {
+    return [];
+  }
 }
 
 /**
  * The command in a path, for example `/set/key/value?EX=10`. Its arguments are those of the path, then the body if
  * there is one, then each name and value of the query; a name without a value is an option (`?NX`). Throws `RequestError` 400 for a malformed encoding.
  */
-export function decodePath({ pathname, search }: URL, body: Buffer): string[] {
+function decodePath({ pathname, search }: URL, body: Buffer): string[] {
   const command = pathname.slice(1).split("/").map(decodePercents);
   // A trailing slash is not an empty argument.
   if (command.length > 1 && command.at(-1) === "") command.pop();

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
+import { plainReply } from "../backend.ts";
 import { StatusReply, type WireReply } from "../redis/resp.ts";
 import { RequestError } from "./request.ts";
 
@@ -18,17 +19,13 @@ export function envelope(reply: WireReply, format: Format): { result: unknown } 
   if (reply instanceof ReplyError) return { error: reply.message };
   // Upstash never encodes OK as a whole reply, and the SDK expects that.
   if (reply instanceof StatusReply && reply.text === "OK") return { result: "OK" };
-  return { result: jsonReply(reply, format) };
+  return { result: format === "base64" ? base64(reply) : plainReply(reply) };
 }
 
-const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-
-function jsonReply(reply: WireReply, format: Format): unknown {
+function base64(reply: WireReply): unknown {
   if (reply === null || typeof reply === "number") return reply;
-  if (Array.isArray(reply)) return reply.map((item) => jsonReply(item, format));
-  if (reply instanceof Uint8Array) {
-    return format === "base64" ? Buffer.from(reply).toString("base64") : utf8.decode(reply);
-  }
-  const text = reply instanceof StatusReply ? reply.text : (reply as ReplyError).message;
-  return format === "base64" ? Buffer.from(text).toString("base64") : text;
+  if (reply instanceof Uint8Array) return Buffer.from(reply).toString("base64");
+  if (reply instanceof StatusReply) return Buffer.from(reply.text).toString("base64");
+  if (reply instanceof ReplyError) return Buffer.from(reply.message).toString("base64");
+  return reply.map(base64);
 }

@@ -64,19 +64,9 @@ export async function startRedis(program: string, directory: string, port?: numb
       return await launch(program, directory, port ?? (await freePort()));
     } catch (error) {
       // Another process may have opened the free port in the meantime.
-      const inUse = error instanceof StartError && error.log.includes("Address already in use");
+      const inUse = (error as Error).message.includes("Address already in use");
       if (!inUse || port !== undefined || attempt === 5) throw error;
     }
-  }
-}
-
-class StartError extends Error {
-  override readonly name = "StartError";
-  readonly log: string;
-
-  constructor(message: string, log: string) {
-    super(`${message}:\n${log.trim().split("\n").slice(-5).join("\n")}`);
-    this.log = log;
   }
 }
 
@@ -116,11 +106,11 @@ async function launch(program: string, directory: string, port: number): Promise
     },
   };
   try {
-    await waitForPing(redis.url, exited);
+    await waitForPing(redis.url, child);
   } catch (error) {
     await redis.kill();
-    const [log] = await Promise.allSettled([readFile(logFile, "utf8")]);
-    throw new StartError((error as Error).message, log.status === "fulfilled" ? log.value : "");
+    const log = await readFile(logFile, "utf8").catch(() => "");
+    throw new Error(`${(error as Error).message}:\n${log.trim().split("\n").slice(-5).join("\n")}`);
   }
   // A test that forgets to stop it must end: then the guard stops it.
   child.unref();
@@ -134,26 +124,20 @@ async function printedId(child: ChildProcess): Promise<number> {
   throw new Error("redis-server could not be started: /bin/sh printed no process id");
 }
 
-async function waitForPing(url: string, exited: Promise<void>): Promise<void> {
-  let hasExited = false;
-  const exit = exited.then(() => {
-    hasExited = true;
-  });
+async function waitForPing(url: string, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < 1000; attempt++) {
-    if (hasExited) throw new Error("redis-server ended as soon as it was started");
-    if (await answersPing(url)) return;
-    await Promise.race([sleep(10), exit]);
+    if (child.exitCode !== null) throw new Error("redis-server ended as soon as it was started");
+    if (await answersPing(url).catch(() => false)) return;
+    await sleep(10);
   }
   throw new Error("redis-server did not answer PING for 10 s");
 }
 
 async function answersPing(url: string): Promise<boolean> {
-  const [opened] = await Promise.allSettled([RedisConnection.open(url)]);
-  if (opened.status === "rejected") return false;
-  const [replies] = await Promise.allSettled([opened.value.send([["PING"]])]);
-  opened.value.close();
+  const connection = await RedisConnection.open(url);
+  const [reply] = await connection.send([["PING"]]).finally(() => connection.close());
   // While the server loads its file, the reply is an error.
-  return replies.status === "fulfilled" && replies.value[0] instanceof StatusReply;
+  return reply instanceof StatusReply;
 }
 
 /** Sends SIGKILL. Does nothing if the process has already exited. */
