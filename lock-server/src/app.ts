@@ -68,13 +68,11 @@ async function authorize(request: Request, tokens: readonly (string | undefined)
   }
   const [, token] = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? [];
   if (token === undefined) {
-    throw new Refusal(401, "Unauthorized: the token belongs into the header authorization, as Bearer …");
+    throw new Refusal(401, "Unauthorized: there is no token in the header authorization, as Bearer …");
   }
-  // Of hashes, so that nothing depends on the length of a token; and of each, so that nothing says which one it was.
-  const given = await digest(token);
-  const expected = await Promise.all(accepted.map((one) => digest(one!)));
-  const matches = expected.filter((one) => isSame(given, one));
-  if (matches.length === 0) throw new Refusal(401, "Unauthorized: the token is wrong");
+  // Of hashes, whose digits nobody can choose: how long it takes to compare them says nothing of a token.
+  const [given, ...expected] = await Promise.all([token, ...accepted].map((one) => digest(one!)));
+  if (!expected.includes(given!)) throw new Refusal(401, "Unauthorized: the token is wrong");
 }
 
 /** Refuses a token that can be guessed, and one that no request could show. */
@@ -88,13 +86,8 @@ function checkToken(name: string, token: string): true {
   throw new TypeError(`${name} of the lock server needs at least ${minToken} characters`);
 }
 
-async function digest(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-}
-
-/** Compares bytes of one length in a time that does not depend on them. */
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.reduce((difference, byte, index) => difference | (byte ^ other[index]!), 0) === 0;
+async function digest(text: string): Promise<string> {
+  return String(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
 async function answer(request: Request, object: LockServerObject): Promise<Response> {
@@ -132,27 +125,23 @@ function decodeName(encoded: string): string {
 }
 
 async function commandsOf(request: Request, isPipeline: boolean): Promise<(string | number)[][]> {
-  const text = await bodyOf(request);
-  if (text === undefined) throw new Refusal(413, `ERR max request size of ${maxBody} bytes exceeded`);
-  let body: unknown;
+  const isLong = Number(request.headers.get("content-length")) > maxBody;
+  const body = isLong ? undefined : await request.arrayBuffer();
+  if (!body || body.byteLength > maxBody) {
+    throw new Refusal(413, `ERR max request size of ${maxBody} bytes exceeded`);
+  }
+  let given: unknown;
   try {
-    body = JSON.parse(text);
+    given = JSON.parse(new TextDecoder().decode(body));
   } catch {
     // Handled below.
   }
-  const commands: unknown = isPipeline ? body : [body];
+  const commands: unknown = isPipeline ? given : [given];
   if (Array.isArray(commands) && commands.length > 0 && commands.every(isCommand)) return commands;
   throw new Refusal(
     400,
     "ERR a command is a JSON array of texts and numbers within ±2^53, and a pipeline an array of commands",
   );
-}
-
-/** The body; undefined where it has more than `maxBody` bytes. */
-async function bodyOf(request: Request): Promise<string | undefined> {
-  if (Number(request.headers.get("content-length")) > maxBody) return undefined;
-  const body = await request.arrayBuffer();
-  return body.byteLength > maxBody ? undefined : new TextDecoder().decode(body);
 }
 
 function isCommand(given: unknown): given is (string | number)[] {

@@ -46,7 +46,7 @@ export class LockServer {
     this.#state = state;
     const { sql } = state.storage;
     this.#storage = new SqlStorage(sql);
-    this.#storage.onExpiring = () => this.#planSweep();
+    this.#storage.onExpiring = () => void this.#planSweep();
     this.#context = {
       space: new Keyspace(this.#storage),
       commands,
@@ -72,7 +72,7 @@ export class LockServer {
   /** Deletes what has expired. */
   async alarm(): Promise<void> {
     this.#hasAlarm = false;
-    if (this.#storage.sweep(Date.now())) this.#planSweep();
+    if (this.#storage.sweep(Date.now())) await this.#planSweep();
   }
 
   #executeAll(commands: readonly (readonly string[])[]): CommandResult[] {
@@ -91,18 +91,16 @@ export class LockServer {
     }
   }
 
-  #planSweep(): void {
+  async #planSweep(): Promise<void> {
     if (this.#hasAlarm) return;
     this.#hasAlarm = true;
-    void this.#setAlarm().catch(() => {
-      this.#hasAlarm = false;
-    });
-  }
-
-  async #setAlarm(): Promise<void> {
     const { storage } = this.#state;
-    // One that an earlier life of this object has set stands.
-    if ((await storage.getAlarm()) === null) await storage.setAlarm(Date.now() + sweepInterval);
+    try {
+      // One that an earlier life of this object has set stands.
+      if ((await storage.getAlarm()) === null) await storage.setAlarm(Date.now() + sweepInterval);
+    } catch {
+      this.#hasAlarm = false;
+    }
   }
 }
 
