@@ -26,9 +26,6 @@ export interface DevPage {
   close(): Promise<void>;
 }
 
-/** Pages at once: each reads the state four times a second. */
-const mostPages = 10;
-
 /**
  * Serves the page of local endpoints, on loopback only. What it shows and does needs the endpoints' full token.
  *
@@ -81,11 +78,8 @@ function pageApp(local: LocalEndpoints, watch: Watch, script: PageOptions["scrip
     return context.json({ error: "WRONGPASS invalid or missing auth token" }, 401);
   });
   app.get("/api/state", ({ json }) => json(watch.state()));
-  let pages = 0;
-  app.get("/api/live", (context) => {
-    if (pages >= mostPages) return context.json({ error: `ERR ${mostPages} pages are open already` }, 503);
-    pages += 1;
-    return streamSSE(context, async (stream) => {
+  app.get("/api/live", (context) =>
+    streamSSE(context, async (stream) => {
       // The next message is made when this one has been read: a page that does not read costs one.
       for (let seen = -1; !stream.aborted; ) {
         const next = await watch.next(seen);
@@ -93,9 +87,8 @@ function pageApp(local: LocalEndpoints, watch: Watch, script: PageOptions["scrip
         seen = next.look;
         await stream.writeSSE({ data: JSON.stringify(next.state) });
       }
-      pages -= 1;
-    });
-  });
+    }),
+  );
   app.all("/api/endpoints/:number/faults", async ({ req, env }) => {
     const endpoint = local.endpoints[Number(req.param("number")) - 1];
     if (!endpoint) return new Response("{}", { status: 404 });

@@ -22,14 +22,12 @@ return done`;
 /** A command that answers with an error, when its turn has come. */
 const failing = (message: string): Command => ["EVAL", "return {err = ARGV[1]}", "0", `ERR ${message}`];
 const badSyntax = failing("syntax error");
-const badDigest = failing("IFDEQ and IFDNE need a Redis of 8.4 or later behind the local endpoint");
 
 /** What to send instead of a DELEX. */
 export function withoutDelex([, key = "", how, value, ...more]: Command): Command {
   if (how === undefined) return ["DEL", key];
   const mode = how.toUpperCase();
   if (value === undefined || more.length > 0) return failing("wrong number of arguments for 'delex' command");
-  if (mode === "IFDEQ" || mode === "IFDNE") return badDigest;
   if (mode !== "IFEQ" && mode !== "IFNE") return badSyntax;
   return ["EVAL", deleteScript, "1", key, mode, value];
 }
@@ -43,9 +41,8 @@ export function withoutConditions(command: Command): Command {
   for (let index = 0; index < options.length; index += 1) {
     const word = options[index]!.toUpperCase();
     const next = options[index + 1];
-    const takesNext = /^(?:IFD?(?:EQ|NE)|[EP]X(?:AT)?)$/.test(word);
+    const takesNext = /^(?:IF(?:EQ|NE)|[EP]X(?:AT)?)$/.test(word);
     isBad ||= takesNext && next === undefined;
-    if (/^IFD/.test(word)) return badDigest;
     if (/^IF(?:EQ|NE)$/.test(word)) {
       isBad ||= condition !== undefined;
       condition = [word, next ?? ""];

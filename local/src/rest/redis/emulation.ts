@@ -36,7 +36,8 @@ export class Emulation {
   readonly #conditions: boolean;
   /** Whether what only Upstash has is emulated. */
   readonly #upstash: boolean;
-  readonly #sent = new Map<string, Replacement>();
+  /** The SHA-1 of each script that is sent instead of the client's, by that of the client's. */
+  readonly #sent = new Map<string, string>();
 
   /** @param nativeConditions whether the server has DELEX and SET IFEQ itself (Redis 8.4 and later) */
   constructor(dialect: Dialect, nativeConditions: boolean) {
@@ -46,6 +47,7 @@ export class Emulation {
 
   /** The command to send instead of `command`, or the error to answer with. */
   translate(command: Command): Translation | ReplyError {
+    const script = command[1] ?? "";
     switch (nameOf(command)) {
       case "DELEX":
         return this.#conditions ? translateDelex(command) : { command, script: false };
@@ -55,10 +57,10 @@ export class Emulation {
         return this.#upstash ? translateScan(command) : { command, script: false };
       case "EVAL":
       case "EVAL_RO":
-        return this.#withScript(command, this.#replace(command[1]));
+        return this.#withScript(command, this.#textFor(script), sha1(script));
       case "EVALSHA":
       case "EVALSHA_RO":
-        return this.#withScript(command, this.#sent.get((command[1] ?? "").toLowerCase()));
+        return this.#withScript(command, this.#shaFor(script), script.toLowerCase());
       case "FCALL":
       case "FCALL_RO":
         return { command, script: true };
@@ -69,73 +71,52 @@ export class Emulation {
     }
   }
 
-  /** The replacement of a script, whose SHA-1 is stored; undefined if Redis can run the script unchanged. */
-  #replace(script: string | undefined): Replacement | undefined {
-    if (script === undefined) return undefined;
-    const changed = this.#changed(script);
-    if (changed === undefined) return undefined;
-    const replacement = { given: sha1(script), sent: sha1(changed), body: changed };
-    this.#sent.set(replacement.given, { ...replacement, body: replacement.sent });
-    return replacement;
+  /** The SHA-1 that the server knows. */
+  #shaFor(given: string): string {
+    return this.#sent.get(given.toLowerCase()) ?? given;
   }
 
-  /** The script that checks its keys, without Upstash's flag; undefined if Redis can run the script unchanged. */
-  #changed(script: string): string | undefined {
+  /** The script as it is sent: it checks its keys, in place of Upstash's flag. */
+  #textFor(script: string): string {
     const list = flags.exec(script)?.[1]?.split(",") ?? [];
-    if (!this.#upstash || !list.includes("allow-key-locking")) return undefined;
-    return withLockedKeys(
-      script,
-      list.filter((flag) => flag !== "allow-key-locking"),
-    );
+    const others = list.filter((flag) => flag !== "allow-key-locking");
+    if (!this.#upstash || others.length === list.length) return script;
+    const text = withLockedKeys(script, others);
+    this.#sent.set(sha1(script), sha1(text));
+    return text;
   }
 
-  #withScript(command: Command, replacement: Replacement | undefined): Translation {
-    if (replacement === undefined) return { command, script: true };
+  #withScript(command: Command, body: string, given: string): Translation {
+    const sent = this.#sent.get(given);
+    if (sent === undefined) return { command, script: true };
     return {
-      command: [command[0]!, replacement.body, ...command.slice(2)],
+      command: [command[0]!, body, ...command.slice(2)],
       script: true,
-      reply: (reply) => (reply instanceof ReplyError ? asSentByClient(reply, replacement) : reply),
+      reply: (reply) => (reply instanceof ReplyError ? asSentByClient(reply, sent, given) : reply),
     };
   }
 
   #translateScript(command: Command): Translation {
-    const action = (command[1] ?? "").toUpperCase();
-    if (action === "LOAD" && command.length === 3) {
-      const script = command[2]!;
-      const changed = this.#replace(script);
-      if (changed === undefined) return { command, script: false };
+    const [, action = "", ...words] = command;
+    const [script = ""] = words;
+    if (/^LOAD$/i.test(action) && words.length === 1) {
       return {
-        command: ["SCRIPT", "LOAD", changed.body],
+        command: ["SCRIPT", "LOAD", this.#textFor(script)],
         script: false,
-        reply: (reply) => (reply instanceof Uint8Array ? Buffer.from(changed.given) : reply),
+        reply: (reply) => (reply instanceof Uint8Array ? Buffer.from(sha1(script)) : reply),
       };
     }
-    if (action === "EXISTS") {
-      const asSent = command.slice(2).map((sha) => this.#sent.get(sha.toLowerCase())?.sent ?? sha);
-      return { command: ["SCRIPT", "EXISTS", ...asSent], script: false };
-    }
-    return { command, script: false };
+    if (!/^EXISTS$/i.test(action)) return { command, script: false };
+    return { command: ["SCRIPT", "EXISTS", ...words.map((sha) => this.#shaFor(sha))], script: false };
   }
-}
-
-/** A script that is sent instead of the client's. */
-interface Replacement {
-  /** SHA-1 of the client's script. */
-  readonly given: string;
-  /** SHA-1 of the script that is sent. */
-  readonly sent: string;
-  /** The argument of the command: the script's text, or its SHA-1. */
-  readonly body: string;
 }
 
 /** The error with the SHA-1 of the client's script instead of the one that was sent. */
-function asSentByClient(error: ReplyError, { given, sent }: Replacement): ReplyError {
-  let { message } = error;
+function asSentByClient({ message }: ReplyError, sent: string, given: string): ReplyError {
   // Upstash's refusals do not name the line that raised them.
-  if (message.includes("'allow-key-locking' flag is set")) {
-    message = message.replace(/ script: [0-9a-f]{40}, on @.*$/, "");
-  }
-  return new ReplyError(message.replaceAll(sent, given));
+  const isRefusal = message.includes("'allow-key-locking' flag is set");
+  const text = isRefusal ? message.replace(/ script: [0-9a-f]{40}, on @.*$/, "") : message;
+  return new ReplyError(text.replaceAll(sent, given));
 }
 
 function translateDelex(command: Command): Translation | ReplyError {
