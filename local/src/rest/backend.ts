@@ -31,7 +31,7 @@ export interface Backend {
    * the error of Redis, when it refuses. Rejects when the backend cannot be reached.
    */
   subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError>;
-  /** Closes the connection, if there is one, and ends the subscriptions. The backend cannot be used afterwards. */
+  /** Closes the connection, if there is one. Subscriptions end with the requests that opened them. */
   close(): Promise<void>;
 }
 

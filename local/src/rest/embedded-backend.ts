@@ -2,14 +2,7 @@ import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import type { Engine } from "../engine/engine.ts";
-import {
-  type Backend,
-  BackendGoneError,
-  type Command,
-  nameOf,
-  type Outcome,
-  type Subscriber,
-} from "./backend.ts";
+import { type Backend, type Command, nameOf, type Outcome, type Subscriber } from "./backend.ts";
 import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /**
@@ -17,8 +10,6 @@ import { StatusReply, type WireReply } from "./redis/resp.ts";
  */
 export class EmbeddedBackend implements Backend {
   readonly #engine: Engine;
-  /** End the subscriptions. */
-  readonly #subscriptions = new Set<() => void>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -37,23 +28,10 @@ export class EmbeddedBackend implements Backend {
 
   async subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError> {
     if (nameOf(command) === "PSUBSCRIBE") return this.#engine.refusal(["PSUBSCRIBE"])!;
-    const unsubscribe = this.#engine.subscribe(command.slice(1), (push) =>
-      subscriber.push(push.map(wireReply)),
-    );
-    const end = () => {
-      this.#subscriptions.delete(close);
-      unsubscribe();
-    };
-    const close = () => {
-      end();
-      subscriber.lost(new BackendGoneError("the backend is closed"));
-    };
-    this.#subscriptions.add(close);
-    return end;
+    return this.#engine.subscribe(command.slice(1), (push) => subscriber.push(push.map(wireReply)));
   }
 
   async close(): Promise<void> {
-    for (const close of this.#subscriptions) close();
     this.#engine.flush();
   }
 

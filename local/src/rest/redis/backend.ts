@@ -21,8 +21,6 @@ export class RedisBackend implements Backend {
   readonly #url: string;
   readonly #dialect: Dialect;
   #session: Promise<Session> | undefined;
-  /** Their connections: one each, because Redis counts connections as subscribers. */
-  readonly #subscriptions = new Set<RedisConnection>();
   #closed = false;
 
   /**
@@ -71,10 +69,8 @@ export class RedisBackend implements Backend {
 
   async subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError> {
     this.#checkOpen();
+    // One each, because Redis counts connections as subscribers.
     const connection = await RedisConnection.open(this.#url);
-    // It may have been closed while the connection was opened.
-    if (this.#closed) connection.close();
-    this.#subscriptions.add(connection);
     let unsubscribed = false;
     const confirmed = new Promise<ReplyError | undefined>((resolve, reject) => {
       connection.listen(command, {
@@ -84,7 +80,6 @@ export class RedisBackend implements Backend {
           return resolve(undefined);
         },
         closed: (error) => {
-          this.#subscriptions.delete(connection);
           reject(error);
           if (!unsubscribed) subscriber.lost(error);
         },
@@ -101,7 +96,6 @@ export class RedisBackend implements Backend {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const connection of this.#subscriptions) connection.close();
     const session = this.#session;
     this.#session = undefined;
     // A connection that failed to open needs no closing.
