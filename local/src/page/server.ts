@@ -1,6 +1,3 @@
-import { Hono } from "hono";
-import { secureHeaders } from "hono/secure-headers";
-import { streamSSE } from "hono/streaming";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { accessOf } from "../rest/http/authorize.ts";
 import { answerFaults, isLoopback } from "../rest/http/faults-api.ts";
@@ -34,10 +31,15 @@ export interface DevPage {
  */
 export async function openPage(local: LocalEndpoints, options: PageOptions): Promise<DevPage> {
   const watch = new Watch(local, options.interval ?? 250);
-  const app = pageApp(local, watch, options.script);
+  const served = { local, watch, script: options.script };
+  async function respond(request: Request, { address }: { address: string }): Promise<Response> {
+    const response = await answer(request, address, served);
+    for (const [name, value] of Object.entries(safety)) response.headers.set(name, value);
+    return response;
+  }
   let listener: Listener;
   try {
-    listener = await listen(async (request, { address }) => app.fetch(request, { address }), {
+    listener = await listen(respond, {
       keepsAlive: true,
       host: "127.0.0.1",
       port: options.port ?? 0,
@@ -56,62 +58,69 @@ export async function openPage(local: LocalEndpoints, options: PageOptions): Pro
   };
 }
 
-function pageApp(local: LocalEndpoints, watch: Watch, script: PageOptions["script"]) {
+/** What requests to the page are about. */
+interface Served {
+  readonly local: LocalEndpoints;
+  readonly watch: Watch;
+  readonly script: PageOptions["script"];
+}
+
+async function answer(request: Request, address: string, served: Served): Promise<Response> {
+  const { local, watch } = served;
   const { token } = local.endpoints[0];
-  const app = new Hono<{ Bindings: { address: string } }>();
-  app.use(secureHeaders({ contentSecurityPolicy, xFrameOptions: "DENY" }));
-  app.use(async function onlyThisMachine(context, next) {
-    context.header("cache-control", "no-store");
-    if (isOfThisMachine(context.req.raw, context.env.address)) return next();
-    return context.json(
-      { error: "ERR the page is for this machine only: open it at 127.0.0.1 or localhost" },
-      403,
-    );
-  });
-  app.get("/", ({ html }) => html(pageHtml));
-  app.get("/page.css", ({ body }) => body(pageCss, 200, { "content-type": "text/css; charset=utf-8" }));
-  app.get("/page.js", async ({ body }) =>
-    body(withoutMap(await script()), 200, { "content-type": "text/javascript; charset=utf-8" }),
-  );
-  app.use(async function onlyWithToken(context, next) {
-    if (accessOf(context.req.raw, { token }) === "full") return next();
-    return context.json({ error: "WRONGPASS invalid or missing auth token" }, 401);
-  });
-  app.get("/api/state", ({ json }) => json(watch.state()));
-  app.get("/api/live", (context) =>
-    streamSSE(context, async (stream) => {
-      // The next message is made when this one has been read: a page that does not read costs one.
-      for (let seen = -1; !stream.aborted; ) {
-        const next = await watch.next(seen);
-        if (!next) break;
-        seen = next.look;
-        await stream.writeSSE({ data: JSON.stringify(next.state) });
-      }
-    }),
-  );
-  app.all("/api/endpoints/:number/faults", async ({ req, env }) => {
-    const endpoint = local.endpoints[Number(req.param("number")) - 1];
-    if (!endpoint) return new Response("{}", { status: 404 });
-    const { faults } = endpoint;
-    const answer = await answerFaults(req.raw, { faults, token, remoteAddress: env.address });
+  const { pathname } = new URL(request.url);
+  if (!isOfThisMachine(request, address)) {
+    return refused(403, "ERR the page is for this machine only: open it at 127.0.0.1 or localhost");
+  }
+  const file = request.method === "GET" && Object.hasOwn(files, pathname) ? files[pathname] : undefined;
+  if (file) {
+    const [type, textOf] = file;
+    return new Response(await textOf(served), { headers: { "content-type": `${type}; charset=utf-8` } });
+  }
+  if (accessOf(request, { token }) !== "full") return refused(401, "WRONGPASS invalid or missing auth token");
+  if (pathname === "/api/state") return Response.json(watch.state());
+  if (pathname === "/api/live") return live(watch);
+  const [, number, action = ""] = /^\/api\/endpoints\/(\d+)\/([\w-]+)$/.exec(pathname) ?? [];
+  const endpoint = local.endpoints[Number(number) - 1];
+  const act = request.method === "POST" && Object.hasOwn(actions, action) ? actions[action] : undefined;
+  if (!endpoint || !(act || action === "faults")) return refused(404, "ERR no such path");
+  try {
+    if (!act) return await answerFaults(request, { faults: endpoint.faults, token, remoteAddress: address });
+    await act(endpoint);
+    return Response.json({ result: endpoint.running });
+  } catch (error) {
+    return refused(409, `ERR ${(error as Error).message}`);
+  } finally {
     watch.tick();
-    return answer;
+  }
+}
+
+const refused = (status: number, error: string): Response => Response.json({ error }, { status });
+
+/** The files of the page. The map of the script stays on the disk. */
+const files: Readonly<
+  Record<string, readonly [type: string, text: (served: Served) => string | Promise<string>]>
+> = {
+  "/": ["text/html", () => pageHtml],
+  "/page.css": ["text/css", () => pageCss],
+  "/page.js": [
+    "text/javascript",
+    async ({ script }) => (await script()).replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
+  ],
+};
+
+/** The states of a watch as server-sent events, of which each is made when the last one has been read. */
+function live(watch: Watch): Response {
+  let seen = -1;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await watch.next(seen);
+      if (!next) return controller.close();
+      seen = next.look;
+      return controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(next.state)}\n\n`));
+    },
   });
-  app.post("/api/endpoints/:number/:action", async (context) => {
-    const { number, action } = context.req.param();
-    const endpoint = local.endpoints[Number(number) - 1];
-    const act = endpoint && actions[action];
-    if (!act) return context.notFound();
-    try {
-      await act(endpoint);
-    } catch (error) {
-      return context.json({ error: `ERR ${(error as Error).message}` }, 409);
-    }
-    watch.tick();
-    return context.json({ result: endpoint.running });
-  });
-  app.notFound(({ json }) => json({ error: "ERR no such path" }, 404));
-  return app;
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
 const actions: Readonly<Record<string, (endpoint: LocalEndpoint) => Promise<void>>> = {
@@ -131,16 +140,14 @@ function isOfThisMachine({ headers, url }: Request, address: string): boolean {
   return isLoopback(address) && names.every(isLocal);
 }
 
-/** The map stays on the disk. */
-const withoutMap = (script: string): string => script.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
-
-const contentSecurityPolicy = {
-  defaultSrc: ["'none'"],
-  scriptSrc: ["'self'"],
-  styleSrc: ["'self'"],
-  connectSrc: ["'self'"],
-  imgSrc: ["data:"],
-  baseUri: ["'none'"],
-  formAction: ["'none'"],
-  frameAncestors: ["'none'"],
+/** No other page may show this one or read from it, and it loads nothing from elsewhere. */
+const safety = {
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
 };
