@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { printable } from "../../../src/cli/text.ts";
 import type { DevPage } from "../page/server.ts";
 import type { LoggedCommand } from "../rest/command-log.ts";
@@ -70,7 +71,7 @@ async function runEndpoints(line: Line, environment: CommandEnvironment): Promis
         `redis-rest-local: ${host} is not loopback: everyone who reaches this machine and has the token can connect`,
       );
     }
-    await aborted(stop);
+    if (!stop.aborted) await once(stop, "abort");
   } finally {
     await page?.close();
     await local.close();
@@ -139,11 +140,4 @@ function logLine({
 
 function shorten(word: string): string {
   return word.length > 60 ? `${word.slice(0, 57)}...` : word;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,4 +1,5 @@
 import { Redlock, type RedlockOptions } from "redlock-edge";
+import { checkInteger } from "../../../src/check/check.ts";
 import { type MemoryEndpoint, memoryEndpoint } from "./memory-endpoint.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
@@ -33,9 +34,7 @@ export interface VirtualRedlock {
  */
 export function virtualRedlock(options: VirtualRedlockOptions = {}): VirtualRedlock {
   const { count = 3, seed, start, ...ofClient } = options;
-  if (!Number.isInteger(count) || count < 1 || count > 64) {
-    throw new RangeError(`count is an integer from 1 to 64, not ${count}`);
-  }
+  checkInteger("count", count, 1, 64);
   const time = new VirtualTime({
     ...(seed !== undefined && { seed }),
     ...(start !== undefined && { start }),

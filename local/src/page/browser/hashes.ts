@@ -7,19 +7,14 @@ import { shownDigits } from "../key.ts";
 export async function hashesOf(typed: string): Promise<readonly string[]> {
   if (typed === "") return [];
   const [scope, key] = [typed.replace(/\s.*/s, ""), typed.replace(/^\S+\s*/, "")];
-  const meant = [
-    { scope: [], key: typed },
-    ...(key === ""
-      ? []
-      : [
-          { scope, key },
-          { scope: [scope], key },
-        ]),
+  const scoped = [
+    [scope, key],
+    [[scope], key],
   ];
-  const names = meant.flatMap(({ scope: of, key }) => [
-    [of, key],
-    ["http", null, of, key],
-    ["flight", null, of, key],
+  const names = [[[], typed], ...(key === "" ? [] : scoped)].flatMap((name) => [
+    name,
+    ["http", null, ...name],
+    ["flight", null, ...name],
   ]);
   return Promise.all(names.map(digestOf));
 }
