@@ -20,16 +20,13 @@ const descriptionOf = (path) => byPath.get(path)?.description ?? modules.get(pat
 const navigation = (file) => ({ text: pages.get(file).title, link: `/${pages.get(file).path}` });
 const address = repositoryAddress();
 
-/** Draws a diagram. Its dotted arrows lead back, so they are laid out the other way round: the start stays on top. */
+/** Draws a diagram. None of its arrows may lead back, because its start would not be on top then. */
 function drawDiagram(text) {
-  const forward = text.replace(/(\w+) -\.->(\|[^|]*\|) (\w+)/g, "$3 <-.-$2 $1");
   return (
-    renderMermaidSVG(forward, { transparent: true, layerSpacing: 30, padding: 8 })
+    renderMermaidSVG(text, { transparent: true, layerSpacing: 30, padding: 12 })
       .replace(/<svg [^>]*?(viewBox="[^"]*")[^>]*>/, "<svg $1>")
       // It would load a font from elsewhere.
       .replace(/@import .*/, "")
-      // Heads of arrows at their start would point away.
-      .replace("auto-start-reverse", "auto")
   );
 }
 
