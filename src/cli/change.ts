@@ -4,7 +4,7 @@ import { forceRelease } from "../inspect/index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
 import { type Call, clientOf } from "./access.ts";
 import { type ExitCode, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
-import { type Finding, findingLines } from "./finding.ts";
+import { type Finding, findingText } from "./finding.ts";
 import { look } from "./inspect.ts";
 import { keyTarget, type Target } from "./target.ts";
 import { duration, layout, printable } from "./text.ts";
@@ -36,7 +36,7 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
   const outcome = (code: ExitCode, text: string, fields?: object): Outcome => ({
     code,
     fields: { ...subject, done: code === exitCode.done, ...fields },
-    lines: (width) => layout([[text]], width),
+    text: [text],
   });
   if (!yes) {
     const { ask, warn, width } = environment;
@@ -44,8 +44,8 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
     const finding = planned.isHidden ? undefined : await look(redlock, target, environment);
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
     if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing(finding));
-    const known = finding ? findingLines(finding, width) : [];
-    for (const line of [...known, ...layout([[planned.warning]], width)]) warn(line);
+    const known = finding ? findingText(finding) : [];
+    for (const line of layout([...known, planned.warning], width)) warn(line);
     const answer = await ask(printable(`${planned.question} [y/N] `));
     if (!/^y(?:es)?$/i.test(answer.trim())) return outcome(exitCode.refused, "nothing was done");
   }

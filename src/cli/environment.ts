@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { unlessAborted } from "../runtime/abort.ts";
+import type { Text } from "./text.ts";
 
 /** The exit codes of all commands. */
 export const exitCode = { done: 0, failed: 1, usage: 2, nothing: 3, refused: 4 } as const;
@@ -40,8 +41,8 @@ export interface Outcome {
   readonly code: ExitCode;
   /** For `--json`. */
   readonly fields: object;
-  /** For people, of at most so many characters. */
-  readonly lines: (width: number) => string[];
+  /** For people. */
+  readonly text: Text;
 }
 
 /** A command line that is not valid. The message is one line. */

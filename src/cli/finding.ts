@@ -4,7 +4,7 @@ import type { Inspection, InspectionVote } from "../inspect/index.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import type { MailboxState } from "../sync/index.ts";
 import { failureOf } from "./access.ts";
-import { counted, duration, layout } from "./text.ts";
+import { counted, duration, type Text } from "./text.ts";
 
 // The state of a lock or a key, for people and as JSON. No I/O.
 
@@ -191,17 +191,17 @@ export function factsOf(finding: Finding): (readonly [label: string, fact: strin
   return facts.flatMap(([label, fact, more]) => (fact ? [[label, fact, more] as const] : []));
 }
 
-/** A finding as lines for people. */
-export function findingLines(finding: Finding, width: number): string[] {
+/** A finding for people. */
+export function findingText(finding: Finding): Text {
   const { why, found, votes } = finding;
-  const rows = [
+  return [
+    headlineOf(finding),
     ["  why", why],
     ...(found ? [["  found", found]] : []),
     ["  quorum", agreement(finding)],
     ...factsOf(finding).map(([label, fact, more]) => [`  ${label}`, fact + more]),
     ...votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
   ];
-  return [...layout([[headlineOf(finding)]], width), ...layout(rows, width)];
 }
 
 /** A state, where "free" would be said of a name that is in use. */

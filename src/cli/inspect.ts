@@ -11,7 +11,7 @@ import { type Call, clientOf, quorumError } from "./access.ts";
 import { type Environment, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
 import {
   type Finding,
-  findingLines,
+  findingText,
   keyFinding,
   lockFinding,
   withMailbox,
@@ -63,7 +63,7 @@ export async function inspectOnce(call: Call): Promise<Outcome> {
   return {
     code: finding.state === "undecided" ? exitCode.failed : known,
     fields: finding,
-    lines: (width) => findingLines(finding, width),
+    text: findingText(finding),
   };
 }
 

@@ -10,7 +10,7 @@ import { type Call, clientOf, failureOf, type Place } from "./access.ts";
 import { exitCode, type Outcome, untilStopped } from "./environment.ts";
 import { quoted } from "./finding.ts";
 import type { Values } from "./options.ts";
-import { counted, duration, layout } from "./text.ts";
+import { counted, duration, type Text } from "./text.ts";
 
 // The locks that are held now. Nothing in Redis lists the holders, so only a walk over all keys finds them.
 
@@ -27,12 +27,6 @@ interface Held {
   readonly age?: number;
   /** ms until it is free by itself. */
   readonly remaining: number;
-}
-
-/** Something that is held, and at how many endpoints. At fewer than a quorum it keeps nobody out. */
-interface Row extends Held {
-  readonly endpoints: number;
-  readonly hasQuorum: boolean;
 }
 
 /** How many keys a SCAN walks over, and how many keys are read at once. */
@@ -54,43 +48,34 @@ const kinds: Readonly<Record<string, string>> = {
 
 /** `redlock-edge list`: the locks that are held now. */
 export async function list(call: Call): Promise<Outcome> {
-  const { access, values, environment } = call;
+  const found = await untilStopped(call.environment, gather(call));
+  const { held, endpoints, failures, quorum } = found;
+  const isKnown = endpoints - failures.length >= quorum;
+  const some = held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;
+  const code = isKnown ? some : exitCode.failed;
+  return { code, fields: found, text: listText(found, call.values) };
+}
+
+type Listing = Awaited<ReturnType<typeof gather>>;
+type Row = Listing["held"][number];
+
+/** What all endpoints have together. `complete`: no limit has ended a walk. */
+async function gather(call: Call) {
+  const { access, values } = call;
   const { endpoints } = settingsOf(clientOf(call));
-  const walks = Promise.allSettled(access.places.map((place) => walk(place, values)));
-  const ends = await untilStopped(environment, walks);
+  const ends = await Promise.allSettled(access.places.map((place) => walk(place, values)));
   const answers = ends.flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
   const failures = ends.flatMap((end, index) =>
     end.status === "rejected" ? [{ endpoint: endpoints[index]!.name, ...failureOf(end.reason) }] : [],
   );
   const quorum = quorumOf(ends.length);
-  const isKnown = answers.length >= quorum;
-  const found = {
-    held: merged(answers, quorum),
-    quorum,
-    endpoints: ends.length,
-    failures,
-    commands: Math.max(0, ...answers.map(({ commands }) => commands)),
-    complete: isKnown && !answers.some(({ isPart }) => isPart),
-  };
-  const some = found.held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;
-  return {
-    code: isKnown ? some : exitCode.failed,
-    fields: found,
-    lines: (width) => listLines(found, values, width),
-  };
+  const held = merged(answers, quorum);
+  const commands = Math.max(0, ...answers.map((each) => each.commands));
+  const complete = answers.length >= quorum && !answers.some(({ isPart }) => isPart);
+  return { held, quorum, endpoints: ends.length, failures, commands, complete };
 }
 
-/** All that was found. */
-interface Listing {
-  readonly held: readonly Row[];
-  readonly quorum: number;
-  readonly endpoints: number;
-  readonly failures: readonly { readonly endpoint: string; readonly message: string }[];
-  readonly commands: number;
-  readonly complete: boolean;
-}
-
-function listLines(found: Listing, { prefix, limit }: Values, width: number): string[] {
+function listText(found: Listing, { prefix, limit }: Values): Text {
   const { held, quorum, endpoints, failures, commands, complete } = found;
   const answered = endpoints - failures.length;
   const isKnown = answered >= quorum;
@@ -102,15 +87,14 @@ function listLines(found: Listing, { prefix, limit }: Values, width: number): st
     : "not known what is held";
   const part = `there may be more: the walk ended after --limit ${limit} keys of a database`;
   const cost = `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`;
-  const texts = [
+  const head = ["kind", "name", "holder", "time left", "endpoints", ""];
+  return [
+    ...(held.length > 0 ? [head, ...held.map((row) => cellsOf(row, found)), ""] : []),
     `${sum} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
     ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
     ...(isKnown && !complete ? [part] : []),
     isKnown ? cost : "to see what to fix: redlock-edge doctor",
   ];
-  const head = ["kind", "name", "holder", "time left", "endpoints", ""];
-  const table = held.length > 0 ? [head, ...held.map((row) => cellsOf(row, found)), [""]] : [];
-  return [...layout(table, width), ...texts.flatMap((text) => layout([[text]], width))];
 }
 
 function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
@@ -127,14 +111,14 @@ function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
   return [kind, shown, holder, duration(remaining), place, facts.filter(Boolean).join(", ")];
 }
 
-/** By holder: the keys of all endpoints together. */
-function merged(answers: readonly { readonly held: readonly Held[] }[], quorum: number): Row[] {
+/** By holder: the keys of all endpoints together, and of how many. At fewer than a quorum they keep nobody out. */
+function merged(answers: readonly { readonly held: readonly Held[] }[], quorum: number) {
   const all = new Map<string, Held[]>();
   for (const each of answers.flatMap(({ held }) => held)) {
     const id = JSON.stringify([each.kind, each.name, each.holder]);
     all.set(id, [...(all.get(id) ?? []), each]);
   }
-  const rows = [...all.values()].map((parts): Row => {
+  const rows = [...all.values()].map((parts) => {
     parts.sort((a, b) => b.remaining - a.remaining);
     // It is free once fewer than a quorum of endpoints have it.
     const last = parts[quorum - 1];

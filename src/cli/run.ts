@@ -19,41 +19,29 @@ import {
   options,
   type Values,
 } from "./options.ts";
-import { jsonLine, layout } from "./text.ts";
+import { jsonLine, layout, type Text } from "./text.ts";
 
 /** The `redlock-edge` command. Resolves with the exit code. */
 export async function runCommand(args: readonly string[], environment: Environment): Promise<ExitCode> {
   const { out, warn, width } = environment;
-  const helpWidth = Math.min(width, 80);
-  const print = (lines: readonly string[]): ExitCode => {
-    for (const line of lines) out(line);
-    return exitCode.done;
-  };
   const [name, ...rest] = args;
   const command = commands.find((each) => each.name === name);
   let access: Access | undefined;
   try {
-    if (name === "--help" || name === "-h" || name === "help") {
-      const about = commands.find((each) => each.name === rest[0]);
-      if (!about && name === "help" && rest[0]) throw new UsageError(unknownCommand(rest[0]));
-      return print(about ? helpOf(about, helpWidth) : helpOfAll(helpWidth));
-    }
-    if (name === "--version" || name === "-v" || name === "version")
-      return print([await environment.version()]);
-    if (!command) {
-      throw new UsageError(unknownCommand(name));
-    }
+    const help = await helpFor(args, environment);
+    if (help) return print(help, environment, 80);
+    if (!command) throw new UsageError(unknownCommand(name));
     const { argument, values } = parseLine(command, rest);
-    if (values.help) return print(helpOf(command, helpWidth));
+    if (values.help) return print(helpOf(command), environment, 80);
     access = await untilStopped(environment, openAccess(values, environment));
     const outcome = await command.run({ argument, values, access, environment });
-    if (!outcome) return exitCode.done;
-    print(values.json ? [jsonLine({ command: name, ...outcome.fields })] : outcome.lines(width));
-    return outcome.code;
+    if (values.json && outcome) out(jsonLine({ command: name, ...outcome.fields }));
+    else if (outcome) print(outcome.text, environment);
+    return outcome?.code ?? exitCode.done;
   } catch (error) {
     const { message, cause } = error as Error;
     const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
-    for (const line of layout([[`redlock-edge: ${message}`]], width)) warn(line);
+    for (const line of layout([`redlock-edge: ${message}`], width)) warn(line);
     if (misused) warn(`Try: redlock-edge ${command ? `${command.name} ` : ""}--help`);
     else if (rest.includes("--json")) {
       const known = [error, cause].find(isRedlockError);
@@ -63,6 +51,23 @@ export async function runCommand(args: readonly string[], environment: Environme
   } finally {
     for (const { close } of access?.places ?? []) close();
   }
+}
+
+function print(text: Text, { out, width }: Environment, most: number = Infinity): ExitCode {
+  for (const line of layout(text, Math.min(width, most))) out(line);
+  return exitCode.done;
+}
+
+/** The text that a command line asks for instead of a command. */
+async function helpFor(
+  [name, about]: readonly string[],
+  { version }: Environment,
+): Promise<Text | undefined> {
+  if (/^(?:--version|-v|version)$/.test(name ?? "")) return [await version()];
+  if (!/^(?:--help|-h|help)$/.test(name ?? "")) return undefined;
+  const command = commands.find((each) => each.name === about);
+  if (!command && name === "help" && about) throw new UsageError(unknownCommand(about));
+  return command ? helpOf(command) : helpOfAll();
 }
 
 function unknownCommand(given: string | undefined): string {
@@ -142,38 +147,32 @@ const optionsOf = (command: Command): OptionName[] => [...command.options, ...co
 const endpoints =
   "Endpoints are read from the environment, or with --read-env from a file such as .dev.vars: UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or REDIS_URL (redis:// or rediss://), which needs ioredis or redis in your project. Number several databases: REDIS_URL_1, REDIS_URL_2, … Use the same endpoints as your program, because other endpoints have another quorum.";
 
-const indented = (rows: readonly (readonly string[])[]) =>
-  rows.map(([first, ...others]) => [`  ${first}`, ...others]);
-
-function helpOfAll(width: number): string[] {
-  const rows = [
-    ...commands.map(({ name, summary }) => [name, summary]),
-    ["<command> --help", "the options of a command, with an example"],
-    ["--version", "the version"],
-  ];
+function helpOfAll(): Text {
   return [
     "Usage: redlock-edge <command> [options]",
     "",
-    ...layout(indented(rows), width),
+    ...commands.map(({ name, summary }) => [`  ${name}`, summary]),
+    ["  <command> --help", "the options of a command, with an example"],
+    ["  --version", "the version"],
     "",
-    ...layout([[endpoints]], width),
+    endpoints,
     "",
     "Exit codes:",
-    ...layout(indented(exitCodes), width),
+    ...exitCodes.map(([code, meaning]) => [`  ${code}`, meaning]),
   ];
 }
 
-function helpOf(command: Command, width: number): string[] {
+function helpOf(command: Command): Text {
   const { name, usage, text, examples } = command;
   const lines = usage.map((words) => ["redlock-edge", name, words, "[options]"].filter(Boolean).join(" "));
   return [
-    ...lines.map((line, index) => (index === 0 ? `Usage: ${line}` : `       ${line}`)),
+    ...lines.map((line, index) => [index === 0 ? "Usage:" : "", line]),
     "",
-    ...layout([[text]], width),
+    text,
     "",
-    ...examples.map((line) => `  npx redlock-edge ${line}`),
+    ...examples.map((line) => [`  npx redlock-edge ${line}`]),
     "",
-    ...layout(indented(optionsOf(command).map(optionCells)), width),
+    ...optionsOf(command).map(optionCells),
     "",
     "Endpoints and exit codes: redlock-edge --help",
   ];
@@ -182,5 +181,5 @@ function helpOf(command: Command, width: number): string[] {
 function optionCells(name: OptionName): string[] {
   const { takes, doc, default: usual } = option(name);
   const isShown = typeof usual === "number" || typeof usual === "string";
-  return [`--${name}${takes ? ` ${takes}` : ""}`, isShown ? `${doc} (${usual})` : doc];
+  return [`  --${name}${takes ? ` ${takes}` : ""}`, isShown ? `${doc} (${usual})` : doc];
 }

@@ -37,21 +37,33 @@ export function counted(count: number, noun: string): string {
 /** The least room that the last cell of a row has, however narrow the terminal. */
 const leastRoom = 24;
 
-/** Rows whose cells stand below each other, in lines of at most `width` characters: the last cell goes on below itself. */
-export function layout(rows: readonly (readonly string[])[], width: number = Infinity): string[] {
-  const cells = rows.map((row) => row.map(printable));
+/** Text for people: paragraphs, and rows whose cells stand below those of the rows next to it. */
+export type Text = readonly (string | readonly string[])[];
+
+/** Text in lines of at most `width` characters. The last cell of a row goes on below itself. */
+export function layout(text: Text, width: number = Infinity): string[] {
+  let widths: number[] = [];
+  return text.flatMap((row, index) => {
+    if (typeof row === "string") return wrapped(printable(row), width);
+    if (typeof text[index - 1] !== "object") widths = widthsFrom(text.slice(index));
+    const cells = row.map(printable);
+    const padded = cells.slice(0, -1).map((cell, column) => `${cell.padEnd(widths[column]!)}  `);
+    const before = padded.join("");
+    const lines = wrapped(cells.at(-1) ?? "", Math.max(width - before.length, leastRoom));
+    return lines.map((line, below) => ((below === 0 ? before : " ".repeat(before.length)) + line).trimEnd());
+  });
+}
+
+/** How wide the cells of the first rows are, up to the next paragraph, without the last cell of each. */
+function widthsFrom(text: Text): number[] {
   const widths: number[] = [];
-  for (const row of cells) {
-    for (const [index, cell] of row.slice(0, -1).entries()) {
-      widths[index] = Math.max(widths[index] ?? 0, cell.length);
+  for (const row of text) {
+    if (typeof row === "string") break;
+    for (const [column, cell] of row.slice(0, -1).entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, printable(cell).length);
     }
   }
-  return cells.flatMap((row) => {
-    const padded = row.slice(0, -1).map((cell, index) => `${cell.padEnd(widths[index]!)}  `);
-    const before = padded.join("");
-    const lines = wrapped(row.at(-1) ?? "", Math.max(width - before.length, leastRoom));
-    return lines.map((line, index) => ((index === 0 ? before : " ".repeat(before.length)) + line).trimEnd());
-  });
+  return widths;
 }
 
 /** Text in lines of at most so many characters. A longer word has a line of its own. */

@@ -3,7 +3,7 @@ import { systemRuntime } from "../../runtime/runtime.ts";
 import type { Call } from "../access.ts";
 import { exitCode, type Outcome } from "../environment.ts";
 import { questionsOf } from "./questions.ts";
-import { diagnose, reportLines } from "./report.ts";
+import { diagnose, reportText } from "./report.ts";
 import { examine, Session } from "./session.ts";
 
 /**
@@ -19,6 +19,6 @@ export async function doctor({ access, values, environment: { stop } }: Call): P
   return {
     code: !report.starts ? exitCode.usage : report.ok ? exitCode.done : exitCode.failed,
     fields: report,
-    lines: (width) => reportLines(report, width),
+    text: reportText(report),
   };
 }

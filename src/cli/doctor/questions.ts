@@ -1,4 +1,3 @@
-import type { Dialect } from "../../index.ts";
 import * as ask from "./ask.ts";
 import type { Question } from "./session.ts";
 
@@ -7,17 +6,19 @@ import type { Question } from "./session.ts";
 /** `error`: the endpoint does not work. `warning`: it works, but not well. `note`: to know. */
 export type Level = "error" | "warning" | "note";
 
-/** Something that the library needs of a server. */
-export interface Requirement extends Question {
-  readonly label: string;
+/** What to do without something, and how bad that is. */
+interface Remedy {
   readonly level: Level;
   readonly fix: string;
+}
+
+/** Something that the library needs of a server. If it has no remedy, there are dialects that do without it. */
+export interface Requirement extends Question, Partial<Remedy> {
+  readonly label: string;
   /** Whether it is asked without `--conformance`, too. */
   readonly isQuick?: boolean;
-  /** The dialects in which its absence is an error. */
-  readonly dialects?: readonly Dialect[];
-  /** The level and the fix if the finding says this. */
-  readonly instead?: { readonly found: RegExp; readonly level: Level; readonly fix: string };
+  /** The remedy if the finding says this. */
+  readonly instead?: Remedy & { readonly found: RegExp };
 }
 
 /** The questions that come first. remedies.ts says what to do about each failure. */
@@ -45,11 +46,7 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     after: "eval",
     level: "error",
     fix: "scripts fail here: let it answer NOSCRIPT, and no other error, to a script that it does not know",
-    instead: {
-      found: /remembered/,
-      level: "warning",
-      fix: "every script is sent twice, so let it remember scripts",
-    },
+    instead: { found: /remembered/, level: "warning", fix: "let it remember scripts, or each is sent twice" },
   },
   nx: {
     label: "SET … NX PX",
@@ -61,18 +58,12 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     label: "SET … IFEQ, DELEX",
     ask: ask.askNative,
     isQuick: true,
-    dialects: ["redis-8.4", "upstash"],
-    level: "note",
-    fix: "use the dialect redis here",
   },
   flag: {
     label: "#!lua flags=allow-…",
     ask: ask.askFlag,
     isQuick: true,
-    dialects: ["upstash"],
     after: "eval",
-    level: "note",
-    fix: "use another dialect than upstash here",
   },
   pipeline: {
     label: "several at once",
@@ -85,11 +76,7 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     ask: ask.askResult,
     level: "warning",
     fix: "set a smaller maxResult, because larger results are not stored, or cannot be replayed",
-    instead: {
-      found: /another value/,
-      level: "error",
-      fix: "set a smaller maxResult, because larger results are replayed cut",
-    },
+    instead: { found: /another value/, level: "error", fix: "set a smaller maxResult, because it cuts them" },
   },
   eviction: {
     label: "nothing is evicted",
@@ -103,11 +90,7 @@ export const requirements: Readonly<Record<string, Requirement>> = {
     ask: ask.askStream,
     level: "note",
     fix: "without them waiters poll, and wakeUp has no effect",
-    instead: {
-      found: /refuses all/,
-      level: "error",
-      fix: "do not set wakeUp, which breaks it for everybody, and restart the gateway",
-    },
+    instead: { found: /refuses all/, level: "error", fix: "do not set wakeUp, and restart the gateway" },
   },
 };
 

@@ -43,15 +43,11 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
   [
     "SAME_DATABASE",
     /^config 0 it is the same/,
-    "a database counts once. Set {url} to another one, or remove it",
+    "set {url} to another database, or remove it: each counts once",
   ],
   ["CONFIG", /^config .*basePath/, `${asPage}; the base path of a gateway is --base-path here`],
   ["CONFIG", /^config .*allowInsecure/, `${asPage}; to check it nevertheless: --allow-insecure`],
-  [
-    "CONFIG",
-    /^config .*Redis protocol/,
-    "name all databases REDIS_URL, REDIS_URL_1, …, and set no REST variables",
-  ],
+  ["CONFIG", /^config .*Redis protocol/, "name all of them REDIS_URL_1, …, and set no REST variables"],
   ["CONFIG", /^config/, asPage],
   ["NOT_REST", /no answer of Upstash/, rightUrl],
   [
@@ -59,11 +55,7 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
     /^\w+ 40[13]|WRONGPASS|NOAUTH|unauthorized|invalid token|without any password/i,
     "set {token} to the {secret} of this database; each database has its own, and a new one after a reset",
   ],
-  [
-    unreachable,
-    /^timeout/,
-    "is a firewall in between, or the database stopped? To wait longer: --timeout 15000",
-  ],
+  [unreachable, /^timeout/, "is it stopped, or a firewall in between? To wait longer: --timeout 15000"],
   [unreachable, /^network .*ECONNREFUSED/, "check the host and port of {url}; {start}"],
   [
     unreachable,

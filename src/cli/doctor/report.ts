@@ -1,7 +1,7 @@
 import type { Dialect } from "../../index.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { isRefusal } from "../access.ts";
-import { counted, duration, layout } from "../text.ts";
+import { counted, duration, layout, type Text } from "../text.ts";
 import { type Level, questions, requirements } from "./questions.ts";
 import { isLoopback, remedyFor } from "./remedies.ts";
 import type { Examined, Seen, SeenByNeed } from "./session.ts";
@@ -53,7 +53,7 @@ function diagnosisOf(examined: Examined, isConformance: boolean) {
   });
   const failure = failureIn(examined);
   const lacks = all.filter(({ need, answer }) => seen[need] && answer !== "yes");
-  const lacking = lacks.map((row) => lackAdvice(row, dialect));
+  const lacking = lacks.flatMap(lackAdvice);
   // The others follow from the first. Without --conformance, only what does not work is of interest.
   const own = failure ? [failure] : dialectAdvice(examined);
   const others = isConformance ? lacking : failure || own.some(isError) ? [] : lacking.filter(isError);
@@ -74,13 +74,11 @@ function failureIn({ seen, place }: Examined): Advice | undefined {
 }
 
 /** What to do without something that the library needs. */
-function lackAdvice({ need, answer, found = "it works otherwise" }: Row, dialect?: Dialect): Advice {
-  const requirement = requirements[need]!;
-  const { label, dialects: needed = [], instead } = requirement;
-  const { level, fix } = instead?.found.test(found) ? instead : requirement;
-  const isNeeded = dialect && needed.includes(dialect);
-  const message = `${label}: ${answer === "unknown" ? "not known, " : ""}${found}`;
-  return { level: isNeeded ? "error" : level, code: need.toUpperCase(), message, fix };
+function lackAdvice({ need, answer, found = "" }: Row): Advice[] {
+  const { instead, ...usual } = requirements[need]!;
+  const { level, fix } = instead?.found.test(found) ? instead : usual;
+  const message = `${usual.label}: ${answer === "unknown" ? "not known, " : ""}${found}`;
+  return level && fix ? [{ level, code: need.toUpperCase(), message, fix }] : [];
 }
 
 /** The dialects, from the one that needs least. */
@@ -148,35 +146,30 @@ function answerOf({ works, failure }: Seen = {}): Row["answer"] {
   return isMissing ? "no" : "unknown";
 }
 
-/** The report as lines. */
-export function reportLines({ endpoints, advice, quorum, starts }: Report, width: number): string[] {
+/** The report for people. */
+export function reportText({ endpoints, advice, quorum, starts }: Report): Text {
   const heads = endpoints.map(({ number, endpoint, ok, dialect, roundTrip }) => {
     const facts = [dialect && `dialect ${dialect}`, roundTrip !== undefined && `round trip ${roundTrip} ms`];
     return [`${number}`, endpoint, ok ? "ok" : "ERROR", facts.filter(Boolean).join(", ")];
   });
-  // Its cells are short: no line is broken.
   const titles = layout(heads);
-  const adviceLines = ({ level, message, fix }: Advice) => [
-    ...layout([[`   ${level}:`, message]], width),
-    ...layout([["     fix:", fix]], width),
+  const textOf = ({ level, message, fix }: Advice) => [
+    [`   ${level}:`, message],
+    ["     fix:", fix],
   ];
   const well = endpoints.filter(({ ok }) => ok).length;
   const can = well >= quorum ? "locks can be acquired" : "no lock can be acquired";
   const outcome = starts
     ? can
     : "your program does not start with these variables, because new Redlock throws";
-  const summary = `${well} of ${counted(endpoints.length, "endpoint")} ok (${quorum} needed): ${outcome}`;
   return [
     ...endpoints.flatMap((each, index) => [
       titles[index]!,
-      ...each.advice.flatMap(adviceLines),
-      ...layout(
-        each.rows.map(({ need, answer, found = "" }) => [`   ${requirements[need]!.label}`, answer, found]),
-        width,
-      ),
+      ...each.rows.map(({ need, answer, found = "" }) => [`   ${requirements[need]!.label}`, answer, found]),
+      ...each.advice.flatMap(textOf),
     ]),
     "",
-    ...layout([[summary]], width),
-    ...advice.flatMap(adviceLines),
+    `${well} of ${counted(endpoints.length, "endpoint")} ok (${quorum} needed): ${outcome}`,
+    ...advice.flatMap(textOf),
   ];
 }

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { Dialect } from "../../../local/src/engine/dialect.ts";
 import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { requirements } from "../../../src/cli/doctor/questions.ts";
 import { probeTtl } from "../../../src/cli/doctor/session.ts";
@@ -77,17 +76,4 @@ describe("what it writes", () => {
     await expect(judged()).rejects.toThrow("stopped");
     expect(engine.execute(["KEYS", "*"])).toEqual([]);
   });
-});
-
-// Without it, in a dialect, the advice has this level.
-test.each<[need: string, Dialect, level: string]>([
-  ["native", "redis", "note"],
-  ["native", "redis-8.4", "error"],
-  ["native", "upstash", "error"],
-  ["flag", "redis-8.4", "note"],
-  ["flag", "upstash", "error"],
-])("the lack of %s has in the dialect %s the level %s", async (need, dialect, level) => {
-  const lacking = refusing({ native: /IFEQ|DELEX/, flag: /#!lua flags/ }[need]!);
-  const { advice } = await bentServer(lacking, { dialect }).judged();
-  expect(advice).toContainEqual(expect.objectContaining({ code: need.toUpperCase(), level }));
 });

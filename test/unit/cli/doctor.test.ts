@@ -3,8 +3,9 @@ import { memoryEndpoint, VirtualTime } from "../../../local/src/memory/index.ts"
 import type { Failure } from "../../../src/cli/access.ts";
 import { askClock } from "../../../src/cli/doctor/ask.ts";
 import { questionsOf } from "../../../src/cli/doctor/questions.ts";
-import { diagnose, reportLines } from "../../../src/cli/doctor/report.ts";
+import { diagnose, reportText } from "../../../src/cli/doctor/report.ts";
 import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
+import { layout } from "../../../src/cli/text.ts";
 import { answerReason } from "../../../src/endpoints/post.ts";
 import { type Dialect, type Endpoint, EndpointError } from "../../../src/index.ts";
 import { systemRuntime } from "../../../src/runtime/runtime.ts";
@@ -116,7 +117,7 @@ test("advice", async () => {
       { ...well, ...at({ number: 2 }) },
       { ...well, ...at({ number: 3 }) },
     ];
-    const lines = reportLines(diagnose(places), 500);
+    const lines = layout(reportText(diagnose(places)));
     return [
       `# ${what}`,
       ...lines.slice(

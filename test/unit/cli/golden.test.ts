@@ -251,7 +251,7 @@ test("doctor finds a database that two variables name", async () => {
   const { shown } = await run(local, "doctor", { env });
   // Either of the two may have come first.
   expect(shown.join("\n")).toMatch(
-    /error: +it is the same database as endpoint [34]\n.*URL_[34] to another one/,
+    /error: +it is the same database as endpoint [34]\n.*URL_[34] to another database/,
   );
 });
 
