@@ -3,7 +3,7 @@ import { QuorumError, type Redlock } from "../index.ts";
 import { forceRelease } from "../inspect/index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
 import { type Call, clientOf } from "./access.ts";
-import { type ExitCode, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
+import { type ExitCode, exitCode, type Outcome, UsageError } from "./environment.ts";
 import { type Finding, findingText } from "./finding.ts";
 import { look } from "./inspect.ts";
 import { keyTarget, type Target } from "./target.ts";
@@ -41,7 +41,7 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
   if (!yes) {
     const { ask, warn, width } = environment;
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
-    const finding = planned.isHidden ? undefined : await look(redlock, target, environment);
+    const finding = planned.isHidden ? undefined : await look(redlock, target);
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
     if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing(finding));
     const known = finding ? findingText(finding) : [];
@@ -50,8 +50,8 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
     if (!/^y(?:es)?$/i.test(answer.trim())) return outcome(exitCode.refused, "nothing was done");
   }
   try {
-    if (await untilStopped(environment, act())) return outcome(exitCode.done, done);
-    return outcome(exitCode.nothing, nothing(await look(redlock, target, environment)));
+    if (await act()) return outcome(exitCode.done, done);
+    return outcome(exitCode.nothing, nothing(await look(redlock, target)));
   } catch (error) {
     if (error instanceof QuorumError) throw failureOf(error, planned);
     if (!(error instanceof InProgressError)) throw error;
@@ -100,7 +100,7 @@ export async function free(call: Call): Promise<Outcome> {
 /** `redlock-edge forget`: lets a key run again. */
 export async function forget(call: Call): Promise<Outcome> {
   const redlock = clientOf(call);
-  const target = await untilStopped(call.environment, keyTarget(call, redlock));
+  const target = await keyTarget(call, redlock);
   const { key, options, elsewhere } = target;
   const planned: Change = {
     redlock,

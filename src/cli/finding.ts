@@ -1,5 +1,5 @@
 import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
-import { type EndpointError, QuorumError } from "../index.ts";
+import { QuorumError } from "../index.ts";
 import type { Inspection, InspectionVote } from "../inspect/index.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import type { MailboxState } from "../sync/index.ts";
@@ -62,12 +62,9 @@ const reasons: Readonly<Record<Finding["state"], string>> = {
 const unknown = "too few endpoints answered to know; to see what to fix: redlock-edge doctor";
 
 /** A vote of any kind. The library says `outcome` of locks and `state` of records. */
-interface AnyVote extends Known {
-  readonly endpoint: string;
-  readonly outcome?: string;
-  readonly state?: KeyVote["state"];
-  readonly cause?: EndpointError;
-}
+type AnyVote = Known & { endpoint: string } & Partial<Pick<KeyVote, "state" | "cause">> & {
+    outcome?: string;
+  };
 
 /** @param granted what an answer says that is only known to have been given */
 function answersOf(

@@ -8,7 +8,7 @@ import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import { Mailbox } from "../sync/index.ts";
 import { type Call, clientOf, quorumError } from "./access.ts";
-import { type Environment, exitCode, type Outcome, UsageError, untilStopped } from "./environment.ts";
+import { exitCode, type Outcome, UsageError } from "./environment.ts";
 import {
   type Finding,
   findingText,
@@ -20,11 +20,7 @@ import {
 import { type Target, targetOf } from "./target.ts";
 
 /** Inspects a resource or a key. Too few answers are a finding as well. */
-export function look(redlock: Redlock, target: Target, environment: Environment): Promise<Finding> {
-  return untilStopped(environment, findingOf(redlock, target));
-}
-
-async function findingOf(redlock: Redlock, target: Target): Promise<Finding> {
+export async function look(redlock: Redlock, target: Target): Promise<Finding> {
   if ("key" in target) {
     const { key, options, elsewhere, found } = target;
     const inspected = await inspectKey(new Idempotency(redlock), key, options).catch(quorumError);
@@ -56,8 +52,7 @@ async function usersOf(redlock: Redlock, name: string): Promise<(readonly string
 /** `redlock-edge inspect`: one look at a lock or a key. */
 export async function inspectOnce(call: Call): Promise<Outcome> {
   const redlock = clientOf(call);
-  const target = await untilStopped(call.environment, targetOf(call, redlock));
-  const finding = asMeant(await look(redlock, target, call.environment), call);
+  const finding = asMeant(await look(redlock, await targetOf(call, redlock)), call);
   const isNothing = finding.state === "free" || finding.state === "none";
   const known = isNothing ? exitCode.nothing : exitCode.done;
   return {

@@ -7,7 +7,7 @@ import { parseHolder } from "../lock/note.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import { tokenLength } from "../runtime/runtime.ts";
 import { type Call, clientOf, failureOf, type Place } from "./access.ts";
-import { exitCode, type Outcome, untilStopped } from "./environment.ts";
+import { exitCode, type Outcome } from "./environment.ts";
 import { quoted } from "./finding.ts";
 import type { Values } from "./options.ts";
 import { counted, duration, type Text } from "./text.ts";
@@ -48,7 +48,7 @@ const kinds: Readonly<Record<string, string>> = {
 
 /** `redlock-edge list`: the locks that are held now. */
 export async function list(call: Call): Promise<Outcome> {
-  const found = await untilStopped(call.environment, gather(call));
+  const found = await gather(call);
   const { held, endpoints, failures, quorum } = found;
   const isKnown = endpoints - failures.length >= quorum;
   const some = held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;

@@ -102,26 +102,21 @@ function parseLine(command: Command, args: readonly string[]): { argument: strin
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (!code.startsWith("ERR_PARSE_ARGS")) throw error;
-    // Node adds a long explanation. Its first sentence is enough.
-    const first = message.split(/\.\s|\n/)[0]!.replace(/\.$/, "");
-    throw new UsageError(first + remedyFor(first, names));
+    throw new UsageError(correction(message, names) ?? message.replaceAll("\n", " "));
   }
 }
 
-/** What to write instead, behind what Node says of a command line. Ids and names may begin with a dash. */
-function remedyFor(message: string, names: readonly OptionName[]): string {
-  const [, option] = /^Option '(.*)' argument is ambiguous$/.exec(message) ?? [];
-  if (option !== undefined) return `; for a value that begins with a dash: ${option}=-…`;
-  const [, dashes, unknown = ""] = /^Unknown option '(--?)(.*)'$/.exec(message) ?? [];
-  if (dashes === undefined) return "";
+/** What is wrong with an option, and what to write instead. Undefined: Node says that. Values may begin with a dash. */
+function correction(message: string, names: readonly OptionName[]): string | undefined {
+  const [what, dashes, unknown = ""] = /^Unknown option '(--?)(.*?)'/.exec(message) ?? [];
   const near = optionNear(unknown, names);
-  if (near) return `; did you mean --${near}?`;
-  if (dashes === "-") return "; a name that begins with a dash stands behind all options: -- -…";
+  if (what === undefined || (dashes === "-" && !near)) return undefined;
+  if (near) return `${what}; did you mean --${near}?`;
   const elsewhere = optionNear(unknown, Object.keys(options) as OptionName[]);
   const owners = commands.filter((command) => elsewhere && command.options.includes(elsewhere));
   if (owners.length > 0)
-    return `; --${elsewhere} is an option of ${owners.map(({ name }) => name).join(", ")}`;
-  return `; there are ${names.map((name) => `--${name}`).join(", ")}`;
+    return `${what}; --${elsewhere} is an option of ${owners.map(({ name }) => name).join(", ")}`;
+  return `${what}; there are ${names.map((name) => `--${name}`).join(", ")}`;
 }
 
 function argumentOf({ name, usage }: Command, values: Values, words: readonly string[]) {

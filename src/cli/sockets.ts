@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Dialect, type Endpoint, EndpointError } from "../index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../sockets/index.ts";
 import { UsageError } from "./environment.ts";
+import type { Values } from "./options.ts";
 
 // Endpoints of the Redis protocol, by the package that the user's project has. This package has no Redis client of its own.
 
@@ -95,11 +96,7 @@ export function driverIn(folder: string): Driver {
 }
 
 /** Opens an endpoint. Asks the server whether it is a node of a Cluster: only a Cluster client finds all keys then. */
-export async function openSocket(
-  driver: Driver,
-  url: string,
-  { dialect, timeout }: { readonly dialect: Dialect | undefined; readonly timeout: number },
-): Promise<Socket> {
+export async function openSocket(driver: Driver, url: string, { dialect, timeout }: Values): Promise<Socket> {
   const ask = (socket: Socket, ...words: string[]) => socket.open().send(words, AbortSignal.timeout(timeout));
   try {
     if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {

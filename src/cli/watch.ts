@@ -1,6 +1,6 @@
+import { unlessAborted } from "../runtime/abort.ts";
 import { sleep, systemRuntime } from "../runtime/runtime.ts";
 import { type Call, clientOf } from "./access.ts";
-import { StoppedError, untilStopped } from "./environment.ts";
 import { type Finding, factsOf, headlineOf, stateText } from "./finding.ts";
 import { look } from "./inspect.ts";
 import { targetOf } from "./target.ts";
@@ -11,20 +11,18 @@ export async function watch(call: Call): Promise<undefined> {
   const { values, environment } = call;
   const { stop, out, width } = environment;
   const redlock = clientOf(call);
+  const target = await unlessAborted(targetOf(call, redlock), stop);
   let last: Look | undefined;
-  try {
-    const target = await untilStopped(environment, targetOf(call, redlock));
-    while (!stop.aborted) {
-      const next: Look = { finding: await look(redlock, target, environment), at: Date.now() };
-      const change = changeBetween(last, next);
-      const lines = values.json ? [jsonOf(next, change)] : linesOf(next, change, width);
-      if (change !== undefined) for (const line of lines) out(line);
-      last = next;
-      await sleep(systemRuntime, values.interval, stop);
-    }
-  } catch (error) {
-    // It was asked to stop while it looked.
-    if (!(error instanceof StoppedError)) throw error;
+  while (target && !stop.aborted) {
+    const finding = await unlessAborted(look(redlock, target), stop);
+    if (!finding) break;
+    const next: Look = { finding, at: Date.now() };
+    const change = changeBetween(last, next);
+    const json = { command: "watch", at: new Date(next.at).toISOString(), change, ...finding };
+    const lines = values.json ? [jsonLine(json)] : linesOf(next, change, width);
+    if (change !== undefined) for (const line of lines) out(line);
+    last = next;
+    await sleep(systemRuntime, values.interval, stop);
   }
   return undefined;
 }
@@ -71,8 +69,4 @@ export function linesOf({ finding, at }: Look, change: Change, width: number): s
     change !== "extended" && `votes ${states.join(", ")}`,
   ];
   return layout([[new Date(at).toISOString(), parts.filter(Boolean).join("; ")]], width);
-}
-
-function jsonOf({ finding, at }: Look, change: Change): string {
-  return jsonLine({ command: "watch", at: new Date(at).toISOString(), change, ...finding });
 }

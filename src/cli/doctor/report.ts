@@ -4,7 +4,7 @@ import { isRefusal } from "../access.ts";
 import { counted, duration, layout, type Text } from "../text.ts";
 import { type Level, questions, requirements } from "./questions.ts";
 import { isLoopback, remedyFor } from "./remedies.ts";
-import type { Examined, Seen, SeenByNeed } from "./session.ts";
+import type { Examined, Seen } from "./session.ts";
 
 // What doctor says of all that it has seen. No I/O.
 
@@ -84,14 +84,9 @@ function lackAdvice({ need, answer, found = "" }: Row): Advice[] {
 /** The dialects, from the one that needs least. */
 const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
 
-/** The dialect with which the server does most at the least cost. */
-function bestDialect({ native, flag }: SeenByNeed): Dialect {
-  if (!native?.works) return "redis";
-  return flag?.works ? "upstash" : "redis-8.4";
-}
-
 function dialectAdvice({ dialect, seen, place: { url } }: Examined): Advice[] {
-  const best = bestDialect(seen);
+  // With it the server does most at the least cost.
+  const best = !seen.native?.works ? "redis" : seen.flag?.works ? "upstash" : "redis-8.4";
   if (!dialect || !seen.eval?.works || dialect === best) return [];
   const isEnough = dialects.indexOf(dialect) < dialects.indexOf(best);
   // Local endpoints emulate these commands, so there it says nothing.

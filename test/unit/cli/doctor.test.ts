@@ -7,7 +7,7 @@ import { diagnose, reportText } from "../../../src/cli/doctor/report.ts";
 import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
 import { layout } from "../../../src/cli/text.ts";
 import { answerReason } from "../../../src/endpoints/post.ts";
-import { type Dialect, type Endpoint, EndpointError } from "../../../src/index.ts";
+import { type Endpoint, EndpointError } from "../../../src/index.ts";
 import { systemRuntime } from "../../../src/runtime/runtime.ts";
 
 // What doctor says of what was seen, in golden/advice.txt; and what it sees at endpoints in this process.
@@ -149,20 +149,11 @@ test.each([
   }
 });
 
-test.each([
-  [1, ["note"]],
-  [2, ["warning"]],
-  [3, []],
-  [4, ["warning"]],
-])("says what %i endpoints survive", (count, levels) => {
-  const { advice } = diagnose(Array.from({ length: count }, () => well));
-  expect(advice.map(({ level }) => level)).toEqual(levels);
-});
-
 const placeOf = (endpoint: Endpoint) => ({ number: 1, url: "", open: () => endpoint });
 
 /** A session with an endpoint that may answer some commands in its own way. */
-function sessionOf(dialect: Dialect, answer: (line: string) => unknown = () => undefined, timeout = 1_000) {
+function sessionOf(answer: (line: string) => unknown = () => undefined, timeout = 1_000) {
+  const dialect = "redis";
   const endpoint = memoryEndpoint({ name: "e", dialect });
   const send: Endpoint["send"] = async (command, signal) =>
     (await answer(command.join(" "))) ?? endpoint.send(command, signal);
@@ -179,18 +170,13 @@ function sessionOf(dialect: Dialect, answer: (line: string) => unknown = () => u
   };
 }
 
-// What is refused, by a server of which dialect, and what works; null: it was not asked.
-test.each<[what: string, Dialect, RegExp, seen: object]>([
-  ["nothing", "upstash", /^$/, { token: true, clock: true, native: true, flag: true, evalsha: true }],
-  ["the flag", "upstash", /allow-key/, { native: true, flag: undefined, evalsha: true }],
-  ["native commands", "upstash", /IFEQ/, { native: undefined, evalsha: true }],
-  ["what it does not know", "redis", /^$/, { native: undefined, flag: undefined }],
-  ["scripts", "upstash", /^EVAL/, { native: true, eval: undefined, evalsha: null }],
-  ["writes", "redis", /^SET/, { token: undefined, clock: true, native: null, eval: null }],
-  ["the time", "redis", /^TIME$/, { token: true, clock: undefined, eval: true }],
-  ["everything", "redis", /./, { rest: undefined, token: null, clock: null }],
-])("sees that %s is refused, dialect %s", async (_, dialect, pattern, expected) => {
-  const { session, endpoint } = sessionOf(dialect, (line) => {
+// What is refused, and what works; null: it was not asked. A refusal of one command: conformance-faults.test.ts.
+test.each<[what: string, RegExp, seen: object]>([
+  ["writes", /^SET/, { token: undefined, clock: true, native: null, eval: null }],
+  ["the time", /^TIME$/, { token: true, clock: undefined, eval: true }],
+  ["everything", /./, { rest: undefined, token: null, clock: null }],
+])("sees that %s is refused", async (_, pattern, expected) => {
+  const { session, endpoint } = sessionOf((line) => {
     if (pattern.test(line)) throw new EndpointError("e", "redis", "NO");
   });
   const [{ seen } = {}] = await examine([session], questionsOf(false));
@@ -200,7 +186,7 @@ test.each<[what: string, Dialect, RegExp, seen: object]>([
 });
 
 test("an odd reply to SET … NX is no database that two endpoints share", async () => {
-  const { session } = sessionOf("redis", (line) => (/^SET .*:all:/.test(line) ? "odd" : undefined));
+  const { session } = sessionOf((line) => (/^SET .*:all:/.test(line) ? "odd" : undefined));
   const [examined] = await examine([session], questionsOf(false));
   expect(examined!.seen.database).toEqual({ works: true });
 });
@@ -210,7 +196,7 @@ test("waits no longer than its timeout", async () => {
     new Promise((_resolve, reject) => {
       signal.addEventListener("abort", () => reject(new EndpointError("e", "timeout", "no answer")));
     });
-  const { settings } = sessionOf("redis", undefined, 20).session;
+  const { settings } = sessionOf(undefined, 20).session;
   const session = new Session(placeOf({ name: "e", dialect: "redis", send: silent }), settings);
   const [examined] = await examine([session], questionsOf(false));
   expect(examined!.seen.rest).toEqual({
@@ -228,7 +214,7 @@ test("reads the clock from the fastest reply, and none from a reply that is no t
     await time.sleep(took.shift()!);
     return [String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)];
   };
-  const { settings } = sessionOf("redis").session;
+  const { settings } = sessionOf().session;
   const session = new Session(placeOf({ name: "e", dialect: "redis", send }), { ...settings, runtime: time });
   // 2 s, less the 20 ms that it took and a whole millisecond. The round trip is that in the middle.
   const seen = { works: true, roundTrip: 60, clock: 1_979 };

@@ -45,4 +45,6 @@ test("layout() puts cells below each other, and breaks the last one between word
   ]);
   // The last cell has room for 24 characters at least.
   expect(layout(rows, 20)).toEqual(layout(rows, 37));
+  // Rows stand below each other as far as the next paragraph, which is broken as well.
+  expect(layout([["long", "x"], "a word", ["a", "y"]], 5)).toEqual(["long  x", "a", "word", "a  y"]);
 });
