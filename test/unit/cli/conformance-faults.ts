@@ -58,6 +58,7 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
   native: {
     "NX GET overwrites": instead(set.nxGet, (words, execute) => execute(without(words, "NX", 1))),
     "NX GET returns nothing": answering(set.nxGet, () => null),
+    "NX GET returns a third value": answering(set.nxGet, (reply) => reply && "third"),
     "NX GET returns its own value": answering(set.nxGet, (_, words) => words[2]!),
     "IFEQ is not known": refusing(/^SET .* IFEQ /),
     "IFEQ overwrites another value": instead(set.ifeq, (words, execute) =>

@@ -96,6 +96,7 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ],
   ["an outage while it tries commands", { native: failed("timeout", "no answer in time") }],
   ["an outage while it acquires", { evalsha: failed("http", "HTTP 502", 502) }],
+  ["no right to read the clock", { clock: refused("NOPERM no permissions to run the 'time' command") }],
   ["far away", { clock: { roundTrip: 420 } }],
   ["a clock that is near", { clock: { clock: 1_000 } }],
   ["a clock that is behind", { clock: { clock: -5_000 } }],
