@@ -123,12 +123,7 @@ const places: Record<string, (middleware: unknown) => () => unknown> = {
 const mounted = Object.entries(places).flatMap(([place, mountIn]) =>
   Object.entries(middleware)
     .filter(([, [, own = "none"]]) => !place.startsWith(own))
-    .map(([name, [given]]) => {
-      const remedy = name.startsWith("lock")
-        ? /In Hono: app.post\(path, lock\(\{ redlock, resource }\), handler\)/
-        : /In Express: app.post\(path, idempotentExpress\(.*in Nest: consumer.apply\(.*forRoutes\(.*app.register\(idempotentFastify\(.*app.post\(path, idempotent\(/;
-      return [`${name} in ${place}`, [mountIn(given), remedy]] as const;
-    }),
+    .map(([name, [given]]) => [`${name} in ${place}`, mountIn(given)]),
 );
 
 const optionsOf = {
@@ -141,179 +136,94 @@ const optionsOf = {
   Mailbox: (given: object) => new Mailbox(redlock, "a", given),
   post: (given: object) => new Mailbox(redlock, "a").post({ id: "a", value: 1 }, any(none), given),
 };
-const kept = "retention, how long the result is kept, or lease, how long a run's claim outlives its process";
-/** Names of other packages, what is meant by them here, and what has such an option. */
-const otherNames: [given: string, meant: string, takers: (keyof typeof optionsOf)[]][] = [
-  ["ttl ttlMs duration expire expires expiresIn expiry", kept, ["Idempotency", "run", "idempotent"]],
-  ["leaseTime", "lease", ["Idempotency", "run", "singleFlight"]],
-  ["ttlMs expires expiresIn lease", "ttl", ["Redlock", "Mailbox"]],
-  ["retries maxRetries attempts", "maxAttempts", ["Idempotency", "idempotent", "Mailbox"]],
-  ["retries retryCount attempts", "wait, a time in ms", ["Redlock", "singleFlight", "post"]],
-  ["waitFor wait_ms waitMs maxWait maxWaitMs", "wait", ["Redlock", "Idempotency", "Mailbox"]],
-  ["size limit capacity", "maxSize", ["Mailbox"]],
-  ["onError", "onFailed", ["Mailbox"]],
-  ["onError", "onEvent", ["Redlock", "Idempotency", "singleFlight", "idempotent"]],
-  [
+/** What other packages call the options of these. */
+const otherNames: Readonly<Record<keyof typeof optionsOf, string>> = {
+  Redlock:
+    "ttlMs expires expiresIn lease retries retryCount attempts waitFor wait_ms waitMs maxWait maxWaitMs onError " +
     "automaticExtensionThreshold watchdogTimeout refreshInterval",
-    "autoExtend, true or false: it needs no time",
-    ["Redlock"],
-  ],
-  ["keyHeader", "header", ["idempotent", "idempotentExpress"]],
-];
+  Idempotency:
+    "ttl ttlMs duration expire expires expiresIn expiry leaseTime retries maxRetries attempts waitFor wait_ms waitMs " +
+    "maxWait maxWaitMs onError",
+  run: "ttl ttlMs duration expire expires expiresIn expiry leaseTime",
+  singleFlight: "leaseTime retries retryCount attempts onError",
+  idempotent:
+    "ttl ttlMs duration expire expires expiresIn expiry retries maxRetries attempts onError keyHeader",
+  idempotentExpress: "keyHeader",
+  Mailbox:
+    "ttlMs expires expiresIn lease retries maxRetries attempts waitFor wait_ms waitMs maxWait maxWaitMs size limit " +
+    "capacity onError",
+  post: "retries retryCount attempts",
+};
 
-/** What makes the mistake; and words of the way out that its error must have. */
-type Mistake = (() => unknown) | readonly [make: () => unknown, remedy: RegExp];
-
-const mistakes: Record<string, Record<string, Mistake>> = {
+const mistakes: Record<string, Record<string, () => unknown>> = {
   "the client": {
     "new Redlock()": () => new Redlock(any(undefined)),
     "new Redlock({})": () => new Redlock(any({})),
-    "new Redlock([…])": [
-      () => new Redlock(any([{ url, token }])),
-      /new Redlock\(\{ endpoints: endpointsFromEnv\(env\)/,
-    ],
-    "new Redlock(env)": [
-      () => new Redlock(any({ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token })),
-      /new Redlock\(\{ endpoints: endpointsFromEnv\(env\)/,
-    ],
-    "prefixed variables of Vercel": [
-      env({ STORAGE_KV_REST_API_URL: url, STORAGE_KV_REST_API_TOKEN: token }),
-      /STORAGE_KV_REST_API_URL has a prefix: give \{ url: env.STORAGE_KV_REST_API_URL, token: env.STORAGE_KV_REST_API_TOKEN }/,
-    ],
-    "a variable of the Redis protocol": [
-      env({ UPSTASH_REDIS_URL: "rediss://default:secret@eu1.upstash.io:6379" }),
-      /UPSTASH_REDIS_URL is of the Redis protocol/,
-    ],
-    "a module that next build loads": [
-      env({ NEXT_PHASE: "phase-production-build" }),
-      /create the client in the handler/,
-    ],
-    "redlock.lock of other packages": [
-      () => untyped(redlock).lock!("a"),
-      /use redlock.using, or redlock.acquire/,
-    ],
-    "redlock.on of other packages": [() => untyped(redlock).on!("error", none), /use the option onEvent/],
-    "lock.unlock of other packages": [
-      async () => untyped(await redlock.acquire(freshKey())).unlock!(),
-      /use lock.release/,
-    ],
-    ...Object.fromEntries(
-      ["expiration", "value"].map((name) => [
-        `lock.${name} of other packages`,
-        [async () => untyped(await redlock.acquire(freshKey()))[name], /: use lock\.(remaining\(\)|token)/],
-      ]),
-    ),
+    "new Redlock([…])": () => new Redlock(any([{ url, token }])),
+    "new Redlock(env)": () =>
+      new Redlock(any({ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token })),
+    "prefixed variables of Vercel": env({ STORAGE_KV_REST_API_URL: url, STORAGE_KV_REST_API_TOKEN: token }),
+    "a variable of the Redis protocol": env({
+      UPSTASH_REDIS_URL: "rediss://default:secret@eu1.upstash.io:6379",
+    }),
+    "a module that next build loads": env({ NEXT_PHASE: "phase-production-build" }),
+    "redlock.lock of other packages": () => untyped(redlock).lock!("a"),
+    "redlock.on of other packages": () => untyped(redlock).on!("error", none),
+    "lock.unlock of other packages": async () => untyped(await redlock.acquire(freshKey())).unlock!(),
+    "lock.expiration of other packages": async () => untyped(await redlock.acquire(freshKey())).expiration,
+    "lock.value of other packages": async () => untyped(await redlock.acquire(freshKey())).value,
     ...Object.fromEntries(
       ["release", "extend", "quit", "disposer"].map((name) => [
         `redlock.${name} of other packages`,
-        [() => untyped(redlock)[name]!("a", 5_000), /there is no redlock\.\w+ here: use /],
+        () => untyped(redlock)[name]!("a", 5_000),
       ]),
     ),
-    ...Object.fromEntries(
-      Object.entries({
-        "new Redlock([client])": () => new Redlock(any([ioredis])),
-        "new Redlock(client)": () => new Redlock(any(ioredis)),
-        "new Redlock({ client })": () => new Redlock(any({ client: ioredis })),
-        "new Redlock({ clients })": () => new Redlock(any({ clients: [ioredis] })),
-        "endpoints that are a client": at(ioredis),
-      }).map(([form, make]) => [
-        form,
-        [make, /as in new Redlock\(\{ endpoints: \[ioredisEndpoint\(client\)] }\), with ioredisEndpoint of/],
-      ]),
-    ),
-    "lock.signal.error of redlock 5": [
-      async () => Object((await redlock.acquire(freshKey())).signal).error,
-      /there is no lock\.signal\.error here: use lock\.signal\.reason/,
-    ],
-    "clients that are mapped to endpoints": [
-      () => [ioredis].map(any(ioredisEndpoint)),
-      /with map, write \(client\) => ioredisEndpoint\(client\)/,
-    ],
-    "a URL of Redis": [
-      at(["redis://localhost:6379"]),
-      /for the Redis protocol there is redlock-edge\/sockets/,
-    ],
-    "Lambda's time is over when it begins": [
-      () => redlock.using("a", { deadline: Date.now() + 1_000 - 1_500 }, none),
-      /ms ago; give the function a longer timeout/,
-    ],
-    "a routine that expects the signal": [
-      () => redlock.using(freshKey(), (signal) => untyped(signal).aborted),
-      /use lock.signal.aborted/,
-    ],
-    "a missing variable in a name": [
-      () => redlock.acquire(`order:${undefined}`),
-      /"order:undefined" has the part "undefined": is a variable in it not set\?/,
-    ],
-    "a missing variable at the end of a name": [
-      () => redlock.acquire(["not-null-check", `order-${undefined}`]),
-      /"order-undefined" has the part "undefined"/,
-    ],
-    "an object in a name": [() => redlock.acquire(`order:${{}}`), /has the part "\[object Object]"/],
-    "a timeout above the ttl": [
-      () => redlock.using("a", { ttl: 1_000, timeout: 1_001 }, none),
-      /at most the ttl, got 1001 and 1000 ms/,
-    ],
-    "tryAcquire with wait": [
-      () => redlock.tryAcquire("a", { wait: 5_000 }),
-      /leave wait out, or call acquire/,
-    ],
-    "one endpoint that is no array": [
-      () => new Redlock(any({ endpoints: { url, token } })),
-      /an array, as in new Redlock/,
-    ],
+    "new Redlock([client])": () => new Redlock(any([ioredis])),
+    "new Redlock(client)": () => new Redlock(any(ioredis)),
+    "new Redlock({ client })": () => new Redlock(any({ client: ioredis })),
+    "new Redlock({ clients })": () => new Redlock(any({ clients: [ioredis] })),
+    "endpoints that are a client": at(ioredis),
+    "lock.signal.error of redlock 5": async () => Object((await redlock.acquire(freshKey())).signal).error,
+    "clients that are mapped to endpoints": () => [ioredis].map(any(ioredisEndpoint)),
+    "a URL of Redis": at(["redis://localhost:6379"]),
+    "Lambda's time is over when it begins": () =>
+      redlock.using("a", { deadline: Date.now() + 1_000 - 1_500 }, none),
+    "a routine that expects the signal": () => redlock.using(freshKey(), (signal) => untyped(signal).aborted),
+    "a missing variable in a name": () => redlock.acquire(`order:${undefined}`),
+    "a missing variable at the end of a name": () =>
+      redlock.acquire(["not-null-check", `order-${undefined}`]),
+    "an object in a name": () => redlock.acquire(`order:${{}}`),
+    "a timeout above the ttl": () => redlock.using("a", { ttl: 1_000, timeout: 1_001 }, none),
+    "tryAcquire with wait": () => redlock.tryAcquire("a", { wait: 5_000 }),
+    "one endpoint that is no array": () => new Redlock(any({ endpoints: { url, token } })),
     "no endpoint": at([]),
     "null for an endpoint": at([null]),
     "an endpoint that is its URL": at([url]),
     "an endpoint of another dialect": at([{ url, token, dialect: "valkey" }]),
     "an endpoint without a URL": at([{ token }]),
-    "the same endpoint twice": [
-      at([
-        { url, token },
-        { url: `${url}/`, token: "another" },
-      ]),
-      /eu1-fond-owl-12345/,
-    ],
-    "an endpoint's function that is not called": [at([memoryEndpoint]), /not a function: call it/],
+    "the same endpoint twice": at([
+      { url, token },
+      { url: `${url}/`, token: "another" },
+    ]),
+    "an endpoint's function that is not called": at([memoryEndpoint]),
     "url and token exchanged": at([{ url: token, token: url }]),
-    "an ioredis client": [at([ioredis]), /: ioredisEndpoint\(client\) of redlock-edge\/sockets/],
-    "a node-redis client": [at([createClient()]), /: nodeRedisEndpoint\(client\) of redlock-edge\/sockets/],
-    "a Cluster client of node-redis": [
-      at([createCluster({ rootNodes: [] })]),
-      /: nodeRedisEndpoint\(client\)/,
-    ],
-    "an @upstash/redis client": [at([new UpstashRedis({ url, token })]), /: upstashEndpoint\(client\)/],
+    "an ioredis client": at([ioredis]),
+    "a node-redis client": at([createClient()]),
+    "a Cluster client of node-redis": at([createCluster({ rootNodes: [] })]),
+    "an @upstash/redis client": at([new UpstashRedis({ url, token })]),
     "an endpoint without a dialect": at([{ send: none, name: "a" }]),
     "httpEndpoint()": () => httpEndpoint(any(undefined)),
     "upstashEndpoint(undefined)": () => upstashEndpoint(any(undefined)),
     "upstashEndpoint of another client": () => upstashEndpoint(any({ eval: none })),
     "endpointsFromEnv(undefined)": () => endpointsFromEnv(any(undefined)),
-    "endpointsFromEnv of a file": [
-      () => endpointsFromEnv(any(".dev.vars")),
-      /env must be an object, such as process.env, got a string$/,
-    ],
-    "Hono's env on Node": [
-      inProcess("UPSTASH_REDIS_REST_URL", env({ incoming: {}, outgoing: {} })),
-      /the object that you passed has no UPSTASH_REDIS_REST_URL, but process.env has it: on Node, pass process.env$/,
-    ],
-    "memory endpoints of one name": [
-      at([memoryEndpoint(), memoryEndpoint()]),
-      /two endpoints are named memory; each must be a Redis of its own, with its own name$/,
-    ],
-    "an empty environment": [
-      env({}),
-      /in Node, node --env-file=.dev.vars reads your file; "npx redis-rest-local" starts one; for your own Redis, use redlock/,
-    ],
-    "Deno's env": [env({ toObject: () => ({}) }), /Deno\.env\.toObject/],
-    "Hono's context for its env": [
-      env({ req: {}, env: { UPSTASH_REDIS_REST_URL: url } }),
-      /endpointsFromEnv\(c\.env\)/,
-    ],
-    "only REDIS_URL": [
-      env({ REDIS_URL: "rediss://default:secret@eu1.upstash.io:6379" }),
-      /REDIS_URL is of the Redis protocol: set the REST API's.*redlock-edge\/sockets/,
-    ],
-    "only KV_URL": [env({ KV_URL: "rediss://default:secret@eu1.upstash.io:6379" }), /KV_URL is of.*sockets/],
+    "endpointsFromEnv of a file": () => endpointsFromEnv(any(".dev.vars")),
+    "Hono's env on Node": inProcess("UPSTASH_REDIS_REST_URL", env({ incoming: {}, outgoing: {} })),
+    "memory endpoints of one name": at([memoryEndpoint(), memoryEndpoint()]),
+    "an empty environment": env({}),
+    "Deno's env": env({ toObject: () => ({}) }),
+    "Hono's context for its env": env({ req: {}, env: { UPSTASH_REDIS_REST_URL: url } }),
+    "only REDIS_URL": env({ REDIS_URL: "rediss://default:secret@eu1.upstash.io:6379" }),
+    "only KV_URL": env({ KV_URL: "rediss://default:secret@eu1.upstash.io:6379" }),
     "a misspelt option of an endpoint": at([{ url, token, dialct: "redis" }]),
     "an option of the client at an endpoint": at([{ url, token, ttl: 5_000 }]),
     "an unknown option of httpEndpoint": () => httpEndpoint(any({ url, token, timeout: 5_000 })),
@@ -329,23 +239,18 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       await request.text();
       return withIdempotency(request, ok, { redlock });
     },
-    "a body that was cut on the way": [
-      () =>
-        withIdempotency(
-          new Request(post(), { headers: { "idempotency-key": "k", "content-length": "9" } }),
-          ok,
-          { redlock },
-        ),
-      /only 2 of the body's 9 bytes.*raise the limit/,
-    ],
-    "a scope that returns undefined": [
-      () => withIdempotency(post(), ok, any({ redlock, scope: () => undefined })),
-      /: the function scope returned undefined: is the request authenticated before this\?$/,
-    ],
-    "the request around the handler, as JSON": [readsOuter((outer) => outer.json()), /that it is given/],
-    "the same as its clone": [readsOuter((outer) => outer.clone().json()), /that it is given/],
-    "the same as a stream": [readsOuter((outer) => outer.body?.getReader().read()), /that it is given/],
-    "the same as a new request": [readsOuter((outer) => new Request(outer).text()), /that it is given/],
+    "a body that was cut on the way": () =>
+      withIdempotency(
+        new Request(post(), { headers: { "idempotency-key": "k", "content-length": "9" } }),
+        ok,
+        { redlock },
+      ),
+    "a scope that returns undefined": () =>
+      withIdempotency(post(), ok, any({ redlock, scope: () => undefined })),
+    "the request around the handler, as JSON": readsOuter((outer) => outer.json()),
+    "the same as its clone": readsOuter((outer) => outer.clone().json()),
+    "the same as a stream": readsOuter((outer) => outer.body?.getReader().read()),
+    "the same as a new request": readsOuter((outer) => new Request(outer).text()),
     "idempotent(redlock)": () => idempotent(any(redlock)),
     "lock()": () => lockRoute(any(undefined)),
     "a provider that is not called": () => withIdempotency(post(), ok, any({ redlock, provider: stripe })),
@@ -353,25 +258,14 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       withIdempotency(post(), ok, any({ redlock, fingerprint: () => ({ amount: 5 }) })),
   },
   "what takes a client": {
-    "resume without the client": [
-      async () => resume(any(await handedOver()), any(undefined)),
-      /new Redlock\(/,
-    ],
-    "resume of JSON's text": [
-      async () => resume(redlock, any(JSON.stringify(await handedOver()))),
-      /JSON\.parse\(text\)/,
-    ],
-    "handoff with the client": [
-      async () => untyped({ handoff }).handoff!(redlock, await redlock.acquire(freshKey())),
-      /: handoff\(lock\)/,
-    ],
-    "inspect without the client": [() => inspect(any("a"), any(undefined)), /new Redlock\(/],
-    "forceRelease without the client": [() => forceRelease(any("a"), any(undefined)), /new Redlock\(/],
-    "an interval of other packages": [
-      () => once(redlock, "a", any({ interval: 60_000 }), none),
-      /"interval"; did you mean every\?/,
-    ],
-    "otel(redlock)": [() => otel(any(redlock)), /onEvent: otel\(\)/],
+    "resume without the client": async () => resume(any(await handedOver()), any(undefined)),
+    "resume of JSON's text": async () => resume(redlock, any(JSON.stringify(await handedOver()))),
+    "handoff with the client": async () =>
+      untyped({ handoff }).handoff!(redlock, await redlock.acquire(freshKey())),
+    "inspect without the client": () => inspect(any("a"), any(undefined)),
+    "forceRelease without the client": () => forceRelease(any("a"), any(undefined)),
+    "an interval of other packages": () => once(redlock, "a", any({ interval: 60_000 }), none),
+    "otel(redlock)": () => otel(any(redlock)),
   },
   "a mailbox's handler that takes": Object.fromEntries(
     Object.entries<MailboxHandler<string>>({
@@ -383,45 +277,28 @@ const mistakes: Record<string, Record<string, Mistake>> = {
       "an array's methods": (messages) => Object(messages).map(none),
     }).map(([what, handler]) => [
       what,
-      [
-        () => new Mailbox<string>(redlock, freshKey()).post({ id: "a", value: "text" }, handler),
-        /use for await \(const \{ id, value } of messages\)/,
-      ],
+      () => new Mailbox<string>(redlock, freshKey()).post({ id: "a", value: "text" }, handler),
     ]),
   ),
   "a signed delivery": {
-    "a sender that is called": [
-      () => signedDelivery(any(stripe({ secret: "whsec_test" })), any({})),
-      /not called: signedDelivery\(stripe, \{ secret }\)/,
-    ],
-    "a secret for the options": [
-      () => signedDelivery(stripe, any("sk_live"), { body: {} }),
-      /options must be an object, as in signedDelivery\(stripe, \{ secret }\)$/,
-    ],
-    "no options": [
-      () => signedDelivery(stripe, any(undefined)),
-      /options must be an object, as in signedDelivery\(stripe, \{ secret }\)$/,
-    ],
+    "a sender that is called": () => signedDelivery(any(stripe({ secret: "whsec_test" })), any({})),
+    "a secret for the options": () => signedDelivery(stripe, any("sk_live"), { body: {} }),
+    "no options": () => signedDelivery(stripe, any(undefined)),
     "a sender's name": () => signedDelivery(any("stripe"), any({ secret: "s" })),
   },
   "middleware in a wrong place": Object.fromEntries(mounted),
   "other packages' names": Object.fromEntries(
-    otherNames.flatMap(([given, meant, takers]) =>
-      takers.flatMap((taker) =>
-        given
-          .split(" ")
-          .map((name) => [
-            `${name} in ${taker}`,
-            [
-              () => optionsOf[taker](any({ [name]: 1 })),
-              new RegExp(`has no option "${name}"; did you mean ${meant}\\?$`),
-            ],
-          ]),
-      ),
+    Object.entries(otherNames).flatMap(([taker, names]) =>
+      names
+        .split(" ")
+        .map((name) => [
+          `${name} in ${taker}`,
+          () => optionsOf[taker as keyof typeof optionsOf](any({ [name]: 1 })),
+        ]),
     ),
   ),
   webhooks: {
-    "a secret with a line break": [() => github({ secret: "sk_live\n" }), /no line break/],
+    "a secret with a line break": () => github({ secret: "sk_live\n" }),
   },
   inbox: {
     "onceInTransaction with a client": () => onceInTransaction(any({ query: none }), { key: "a" }),
@@ -444,10 +321,7 @@ const mistakes: Record<string, Record<string, Mistake>> = {
   "local endpoints": {
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
     "one rule of faults": () => new Faults(any({ fault: "down" })),
-    "an unknown field of a fault": [
-      () => memoryEndpoint().faults.add(any({ type: "down" })),
-      /no field "type"; there are fault, command, probability, times, ms, status, html, reset$/,
-    ],
+    "an unknown field of a fault": () => memoryEndpoint().faults.add(any({ type: "down" })),
     "an unknown fault to start with": () => memoryEndpoint(any({ faults: [{ fault: "dwn" }] })),
     "faults of all endpoints": () => start(any({ faults: [{ fault: "down" }] })),
     "a misspelt count": () => start(any({ cuont: 1 })),
@@ -473,17 +347,25 @@ async function messageOf(make: () => unknown): Promise<string> {
   return "it was accepted";
 }
 
-test("each typical mistake has an error that names the argument and the way out", async () => {
-  const all = Object.values(mistakes).flatMap((cases) => Object.entries(cases));
-  expect(all.length).toBeGreaterThan(70);
-  for (const [mistake, given] of all) {
-    const [make, remedy = /(?:)/] = typeof given === "function" ? [given] : given;
-    const message = await messageOf(make);
-    expect.soft(message, mistake).toMatch(/^(TypeError|RangeError): /);
-    expect.soft(message.replace(/^\w+: /, ""), mistake).not.toMatch(rawError);
-    expect.soft(message, mistake).toMatch(remedy);
-    for (const secret of secrets) expect.soft(message, mistake).not.toContain(secret);
+test("each typical mistake has an error that names the argument and the way out: mistakes.txt", async () => {
+  const lines: string[] = [];
+  for (const [where, cases] of Object.entries(mistakes)) {
+    lines.push(`# ${where}`, "");
+    for (const [mistake, make] of Object.entries(cases)) {
+      const message = await messageOf(make);
+      expect.soft(message, mistake).toMatch(/^(TypeError|RangeError): /);
+      expect.soft(message.replace(/^\w+: /, ""), mistake).not.toMatch(rawError);
+      for (const secret of secrets) expect.soft(message, mistake).not.toContain(secret);
+      lines.push(mistake, `    ${message}`);
+    }
+    lines.push("");
   }
+  // What platforms say themselves, and times, differ.
+  const text = lines
+    .join("\n")
+    .replace(/(not the outer one) \(.+\)/g, "$1 (…)")
+    .replace(/\d+ ms ago/, "500 ms ago");
+  await expect(text).toMatchFileSnapshot("mistakes.txt");
 });
 
 // Tests of users need short times, so these are taken.
@@ -512,7 +394,8 @@ describe("a time that was probably meant in seconds", () => {
   }
 
   test.each<[option: string, ms: number, use: (fresh: Fresh, ms: number) => unknown]>([
-    ["ttl", 30, ({ redlock }, ttl) => redlock.using("a", { ttl }, none)],
+    // On a busy machine it may be lost.
+    ["ttl", 30, ({ redlock }, ttl) => redlock.using("a", { ttl }, none).catch(none)],
     ["lease", 60, (fresh, lease) => new fresh.Idempotency(fresh.redlock, { lease })],
     ["every", 3_600, (fresh, every) => fresh.once(fresh.redlock, "a", { every }, none)],
     ["ttl", 300, (fresh, ttl) => fresh.singleFlight(fresh.redlock, "a", { ttl }, none)],
