@@ -19,7 +19,6 @@ const least: SignatureProviderOptions = {
   key: "hush",
   header: "acme-signature",
 };
-const timed = { now: () => at, time: { header: "acme-time" } } as const;
 const sign = (text: string, secret: string | Uint8Array = "hush") => hmac(secret, text);
 
 /** Sends a delivery without asking for tags. */
@@ -52,37 +51,7 @@ describe("signatureProvider with a header", () => {
     expect(await send({ encoding }, headers)).toMatchObject({ id: hash(body) });
   });
 
-  it("checks the parts of the signed text in its order", async () => {
-    const options = { ...timed, id: { header: "acme-id" }, signedText: "v1:{time}:{id}:{body}" };
-    const headers = {
-      "acme-id": "evt-7",
-      "acme-time": String(seconds),
-      "acme-signature": sign(`v1:${seconds}:evt-7:${body}`),
-    };
-    expect(await send(options, headers)).toEqual({ id: "evt-7", timestamp: at, idSigned: true });
-    for (const other of [{ "acme-id": "evt-8" }, { "acme-time": String(seconds + 1) }]) {
-      expect(await send(options, { ...headers, ...other })).toBe("bad-signature");
-    }
-  });
-
-  it("refuses an id that contains the character behind it", async () => {
-    const options = { id: { header: "acme-id" }, signedText: "{id}::{body}" };
-    for (const id of ["a:b", "a:", ":"]) {
-      const headers = { "acme-id": id, "acme-signature": sign(`${id}::${body}`) };
-      expect(await send(options, headers)).toBe("malformed-header");
-    }
-  });
-
-  it("reads the first id header that is present, not signed here, and the first delivery id", async () => {
-    const options = { id: { header: ["acme-id", "acme-old-id"] }, deliveryId: ["acme-log", "acme-old-id"] };
-    const headers = { "acme-old-id": "old", "acme-signature": sign(body) };
-    expect(await send(options, headers)).toEqual({ id: "old", deliveryId: "old", idSigned: false });
-    const both = { ...headers, "acme-id": "new", "acme-log": "log" };
-    expect(await send(options, both)).toEqual({ id: "new", deliveryId: "log", idSigned: false });
-    expect(await send(options, { "acme-signature": sign(body) })).toBe("missing-header");
-  });
-
-  it("reads several signatures and the time from the entries of a header", async () => {
+  it("reads 16 entries of a header at most", async () => {
     const options = {
       now: () => at,
       prefix: "h1=",
@@ -90,17 +59,11 @@ describe("signatureProvider with a header", () => {
       time: { entry: "ts=" },
       signedText: "{time}:{body}",
     };
+    const entries = [`ts=${seconds}`, ...Array<string>(14).fill(`h1=${"0".repeat(64)}`)];
+    const sent = (...more: string[]) => send(options, { "acme-signature": [...entries, ...more].join(";") });
     const good = `h1=${sign(`${seconds}:${body}`)}`;
-    const bad = `h1=${"0".repeat(64)}`;
-    const time = `ts=${seconds}`;
-    const sent = (...entries: string[]) => send(options, { "acme-signature": entries.join(";") });
-    const full = [...Array<string>(14).fill(bad), good];
-    expect(await sent(time, bad, good, "x")).toMatchObject({ timestamp: at });
-    expect(await sent(time, ...full)).toMatchObject({ timestamp: at });
-    expect(await sent(time, bad)).toBe("bad-signature");
-    for (const entries of [[good], [time], [time, time, good], [time, bad, ...full]]) {
-      expect(await sent(...entries)).toBe("malformed-header");
-    }
+    expect(await sent(good)).toMatchObject({ timestamp: at });
+    expect(await sent("x", good)).toBe("malformed-header");
   });
 
   it("reads the time from the body, and leaves it out of the id", async () => {
