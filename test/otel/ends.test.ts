@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Attributes, type MetricOptions, metrics, trace } from "@opentelemetry/api";
-import { describe, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { LockHeldError, RedlockError } from "../../src/errors/errors.ts";
 import { endOf, type ObservedEvent } from "../../src/otel/end.ts";
 import { type OtelOptions, otel } from "../../src/otel/index.ts";
@@ -29,112 +29,60 @@ function notedMeter() {
   return { meter, instruments, added };
 }
 
-describe("the end of an operation", () => {
-  test.each<[event: ObservedEvent, outcome: string, error: string | undefined, attributes: Attributes]>([
-    [
-      { type: "acquired", ...lock, elapsed, rounds: 3, fence: 5 },
-      "acquired",
-      undefined,
-      { "redlock.rounds": 3, "redlock.fencing": true },
-    ],
-    [
-      { type: "acquired", ...lock, elapsed, rounds: 3, fence: undefined },
-      "acquired",
-      undefined,
-      { "redlock.rounds": 3, "redlock.fencing": false },
-    ],
-    [notAcquired(new LockHeldError(["a"], 1)), "held", undefined, { "redlock.rounds": 3 }],
-    [notAcquired(new RedlockError("NO_QUORUM", "m")), "unavailable", "NO_QUORUM", { "redlock.rounds": 3 }],
-    [
-      notAcquired(new RedlockError("LIMIT_MISMATCH", "m")),
-      "failed",
-      "LIMIT_MISMATCH",
-      { "redlock.rounds": 3 },
-    ],
-    [notAcquired(new TypeError("m")), "aborted", "TypeError", { "redlock.rounds": 3 }],
-    [notAcquired(undefined), "aborted", "_OTHER", { "redlock.rounds": 3 }],
-    [{ type: "released", ...lock, elapsed, held: 1_500, freed: true }, "released", undefined, {}],
-    [{ type: "released", ...lock, elapsed, held: 1_500, freed: false }, "gone", "LOCK_LOST", {}],
-    [{ type: "released", ...lock, elapsed, held: 1_500, freed: undefined }, "unreleased", "NO_QUORUM", {}],
-    [{ type: "lost", ...lock, held: 1_500, reason: "why" }, "lost", "LOCK_LOST", { "redlock.reason": "why" }],
-    [{ type: "detached", ...lock, held: 1_500 }, "detached", undefined, {}],
-    [{ type: "executed", ...run }, "executed", undefined, {}],
-    [{ type: "replayed", ...run }, "replayed", undefined, {}],
-    [{ type: "busy", ...run }, "busy", undefined, {}],
-    [{ type: "lost", ...run }, "lost", "LEASE_LOST", {}],
-    [{ type: "mismatch", ...run }, "mismatch", "FINGERPRINT_MISMATCH", {}],
-    [{ type: "dead", ...run }, "dead", "DEAD_KEY", {}],
-    [{ type: "corrupt", ...run }, "corrupt", "RECORD_CORRUPT", {}],
-    [{ type: "unavailable", ...run }, "unavailable", "NO_QUORUM", {}],
-    [
-      { type: "omitted", ...run, reason: "too-large" },
-      "omitted",
-      "RESULT_UNAVAILABLE",
-      { "redlock.reason": "too-large" },
-    ],
-    [
-      { type: "unstored", ...run, reason: "no-quorum" },
-      "unstored",
-      "no-quorum",
-      { "redlock.reason": "no-quorum" },
-    ],
-    [{ type: "failed", ...run, error: { code: "CARD_DECLINED", name: "E" } }, "failed", "CARD_DECLINED", {}],
-    [{ type: "failed", ...run, error: { code: 5, name: "E" } }, "failed", "E", {}],
-    [{ type: "failed", ...run, error: { code: "", name: "" } }, "failed", "_OTHER", {}],
-    [{ type: "failed", ...run, error: undefined }, "failed", "_OTHER", {}],
-    [{ type: "failed", ...run, error: "a text about a customer" }, "failed", "_OTHER", {}],
-    [{ type: "aborted", ...run, error: new RangeError("m") }, "aborted", "RangeError", {}],
-  ])("%j is %s", (event, outcome, error, attributes) => {
-    const operation = "key" in event ? "run" : "held" in event ? "hold" : "acquire";
-    expect(endOf(event)).toEqual({ operation, outcome, error, ms: 1_500, attributes });
+const failed = (error: unknown) => ({ type: "failed", ...run, error }) as const;
+const message = { resources: ["m"], id: "a" };
+
+const events: readonly ObservedEvent[] = [
+  { type: "acquired", ...lock, elapsed, rounds: 3, fence: 5 },
+  { type: "acquired", ...lock, elapsed, rounds: 3, fence: undefined },
+  notAcquired(new LockHeldError(["a"], 1)),
+  notAcquired(new RedlockError("NO_QUORUM", "m")),
+  notAcquired(new RedlockError("LIMIT_MISMATCH", "m")),
+  notAcquired(new TypeError("m")),
+  notAcquired(undefined),
+  { type: "released", ...lock, elapsed, held: 1_500, freed: true },
+  { type: "released", ...lock, elapsed, held: 1_500, freed: false },
+  { type: "released", ...lock, elapsed, held: 1_500, freed: undefined },
+  { type: "lost", ...lock, held: 1_500, reason: "why" },
+  { type: "detached", ...lock, held: 1_500 },
+  { type: "executed", ...run },
+  { type: "replayed", ...run },
+  { type: "busy", ...run },
+  { type: "lost", ...run },
+  { type: "mismatch", ...run },
+  { type: "dead", ...run },
+  { type: "corrupt", ...run },
+  { type: "unavailable", ...run },
+  { type: "omitted", ...run, reason: "too-large" },
+  { type: "unstored", ...run, reason: "no-quorum" },
+  failed({ code: "CARD_DECLINED", name: "E" }),
+  failed({ code: 5, name: "E" }),
+  failed({ code: "", name: "" }),
+  failed(undefined),
+  failed("a text about a customer"),
+  { type: "aborted", ...run, error: new RangeError("m") },
+  { type: "contended", ...lock, elapsed, rounds: 1, retryIn: 5 },
+  { type: "extended", ...lock, elapsed, ttl: 10 },
+  { type: "request", endpoint: "e1", commands: 7, elapsed, failure: undefined },
+  { type: "request", endpoint: "e1", commands: 7, elapsed, failure: "timeout" },
+  { type: "posted", ...message, status: "queued" },
+  { type: "messageFailed", ...message, attempts: 2, error: new TypeError("about a customer") },
+];
+
+test("each event ends an operation, and is added to instruments, as in ends.txt", async () => {
+  const lines = events.flatMap((event) => {
     const { meter, added } = notedMeter();
     otel({ meter, attributes: { use: "imports" } })(event);
-    const duration = operation === "run" ? "idempotency.run.duration" : `redlock.${operation}.duration`;
-    const told = { use: "imports", "redlock.outcome": outcome, ...(error && { "error.type": error }) };
-    expect(added).toContainEqual([duration, 1.5, told]);
-    expect(added).toContainEqual(["redlock.operations", 1, { "redlock.operation": operation, ...told }]);
+    const { type, error, ...rest } = event as ObservedEvent & { error?: object };
+    const of = error instanceof Error ? `${error.name} with ${Object(error).code}` : JSON.stringify(error);
+    const said = `${type} ${"error" in event ? `${of} ` : ""}${JSON.stringify(rest)}`;
+    return [
+      said,
+      `    ends ${JSON.stringify(endOf(event))}`,
+      ...added.map((each) => `    adds ${JSON.stringify(each)}`),
+    ];
   });
-
-  test.each<ObservedEvent>([
-    { type: "contended", ...lock, elapsed, rounds: 1, retryIn: 5 },
-    { type: "extended", ...lock, elapsed, ttl: 10 },
-  ])("is not told by %j", (event) => {
-    expect(endOf(event)).toBe(undefined);
-    const { meter, added } = notedMeter();
-    otel({ meter })(event);
-    expect(added).toEqual([]);
-  });
-});
-
-test.each([undefined, "timeout"] as const)("a request is measured, and its commands count: %s", (failure) => {
-  const { meter, added } = notedMeter();
-  const request = { type: "request", endpoint: "e1", commands: 7, elapsed, failure } as const;
-  otel({ meter, attributes: { use: "imports" } })(request);
-  expect(endOf(request)).toBe(undefined);
-  const attributes = { use: "imports", "redlock.endpoint": "e1", ...(failure && { "error.type": failure }) };
-  expect(added).toEqual([
-    ["redlock.endpoint.request.duration", 1.5, attributes],
-    ["redlock.endpoint.commands", 7, attributes],
-  ]);
-});
-
-test.each<[event: ObservedEvent, attributes: Attributes]>([
-  [{ type: "posted", resources: ["m"], id: "a", status: "queued" }, { "redlock.outcome": "queued" }],
-  [
-    {
-      type: "messageFailed",
-      resources: ["m"],
-      id: "a",
-      attempts: 2,
-      error: new TypeError("about a customer"),
-    },
-    { "redlock.outcome": "failed", "error.type": "TypeError" },
-  ],
-])("a message of a mailbox counts, and ends no operation: %j", (event, attributes) => {
-  const { meter, added } = notedMeter();
-  otel({ meter, attributes: { use: "chat" } })(event);
-  expect(endOf(event)).toBe(undefined);
-  expect(added).toEqual([["redlock.mailbox.messages", 1, { use: "chat", ...attributes }]]);
+  await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("ends.txt");
 });
 
 test("the instruments are those of docs/observability.md, with descriptions", () => {
