@@ -347,50 +347,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     expect((await pool.query(write, ["a", newer, 7])).rowCount).toBe(1);
     expect(await rows("SELECT balance FROM accounts")).toEqual([{ balance: "7" }]);
   });
-
-  test("wrong calls are refused before anything is sent", async () => {
-    const none = { connect: () => Promise.reject(new Error("it was asked")) };
-    for (const [entry, message] of [
-      [{ key: "" }, /^TypeError: key/],
-      [{ key: [] }, /^TypeError: key/],
-      [{ key: ["a", undefined] }, /^TypeError: key/],
-      [{ key: "x".repeat(800) }, /^RangeError: key .*804/],
-      [{ key: "a", fence: 1 }, /entity and fence/],
-      [{ key: "a", entity: "e" }, /entity and fence/],
-      [{ key: "a", entity: "", fence: 1 }, /^RangeError: entity/],
-      [{ key: "a", entity: "\uD83D", fence: 1 }, /^RangeError: entity/],
-      [{ key: "a", entity: "a\0b", fence: 1 }, /^RangeError: entity .*NUL/],
-      [undefined as never, /^TypeError: the entry/],
-      [{ key: "a", entity: "e", fense: 1 } as never, /^TypeError: .*did you mean fence/],
-      [{ key: "a", entity: "e", fence: 0 }, /^RangeError: fence/],
-      [{ key: "a", entity: "e", fence: 1.5 }, /^RangeError: fence/],
-      [{ key: "a", entity: "e", fence: 2 ** 53 }, /^RangeError: fence/],
-      [{ key: "a", entity: "e", fence: 2n ** 63n }, /^RangeError: fence/],
-      [{ key: "a", version: 1 }, /^TypeError: .*entity and version/],
-      ...[
-        -1,
-        1.5,
-        Number.NaN,
-        2 ** 53,
-        2n ** 63n,
-        -1n,
-        new Date(Number.NaN),
-        new Date(-1),
-        "5",
-        null,
-        {},
-      ].map((version) => [{ key: "a", entity: "e", version }, /^RangeError: version/]),
-    ] as [InboxEntry, RegExp][]) {
-      const { error } = await outcomeOf(onceInPostgres(none, entry, () => 1));
-      expect(String(error)).toMatch(message);
-    }
-    await expect(onceInPostgres(none, { key: "a" }, undefined as never)).rejects.toThrow(/^effect/);
-    // An URL of a database, and a client of pg that is connected already and is no pool.
-    const wrong = [server.url, { query: () => undefined }, { connect: async () => undefined }];
-    for (const it of wrong as unknown as (typeof none)[]) {
-      await expect(onceInPostgres(it, { key: "a" }, () => 1)).rejects.toThrow(TypeError);
-    }
-  });
 });
 
 // Checked by the compiler; nothing runs.

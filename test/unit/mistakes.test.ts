@@ -1,3 +1,4 @@
+import { inspect as inspectValue } from "node:util";
 import { Redis as UpstashRedis } from "@upstash/redis";
 import express from "express";
 import express4 from "express4";
@@ -12,7 +13,7 @@ import { handoff, resume } from "../../src/handoff/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { Idempotency, singleFlight } from "../../src/idempotency/index.ts";
-import { deliveryKey, onceInTransaction, pruneInbox } from "../../src/inbox/index.ts";
+import { deliveryKey, onceInPostgres, onceInTransaction, pruneInbox } from "../../src/inbox/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock, upstashEndpoint } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { idempotentExpress, idempotentFastify, type NodeResponse } from "../../src/node/index.ts";
@@ -154,6 +155,35 @@ const otherNames: Readonly<Record<keyof typeof optionsOf, string>> = {
     "capacity onError",
   post: "retries retryCount attempts",
 };
+
+const ofEntity = { key: "a", entity: "e" };
+const versions = [
+  -1,
+  1.5,
+  Number.NaN,
+  2 ** 53,
+  2n ** 63n,
+  -1n,
+  new Date(Number.NaN),
+  new Date(-1),
+  "5",
+  null,
+  {},
+];
+/** Entries that the inbox refuses. */
+const entries: readonly unknown[] = [
+  undefined,
+  ...["", [], ["a", undefined], "x".repeat(800)].map((key) => ({ key })),
+  { key: "a", fence: 1 },
+  { key: "a", version: 1 },
+  ofEntity,
+  ...["", "\uD83D", "a\0b"].map((entity) => ({ key: "a", entity, fence: 1 })),
+  { ...ofEntity, fense: 1 },
+  ...[0, 1.5, 2 ** 53, 2n ** 63n].map((fence) => ({ ...ofEntity, fence })),
+  ...versions.map((version) => ({ ...ofEntity, version })),
+];
+const inPostgres = (pool: unknown, effect: unknown = none) =>
+  onceInPostgres(any(pool), { key: "a" }, any(effect));
 
 const mistakes: Record<string, Record<string, () => unknown>> = {
   "the client": {
@@ -317,6 +347,18 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "the key of an owner that is missing": () => deliveryKey({ provider: "stripe", id: "a" }, any(undefined)),
     "pruning with a number": () => pruneInbox(none, any(5)),
     "pruning with a misspelt limit": () => pruneInbox(none, any({ olderThan: 5, limt: 5 })),
+  },
+  "an entry of the inbox": Object.fromEntries(
+    entries.map((entry) => [
+      inspectValue(entry, { maxStringLength: 20 }),
+      () => onceInPostgres({ connect: () => expect.unreachable() }, any(entry), none),
+    ]),
+  ),
+  "a pool of Postgres": {
+    "its URL": () => inPostgres("postgres://localhost"),
+    "a client that is connected": () => inPostgres({ query: none }),
+    "one without clients": () => inPostgres({ connect: none }),
+    "no effect": () => inPostgres({ connect: none }, null),
   },
   "local endpoints": {
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
