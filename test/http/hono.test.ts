@@ -1,7 +1,7 @@
 import { type Context, type ErrorHandler, type Handler, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { describe, expect, test, vi } from "vitest";
-import { idempotent } from "../../src/hono/index.ts";
+import { idempotent, lock } from "../../src/hono/index.ts";
 import type { HttpRules } from "../../src/http/index.ts";
 import { stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
@@ -122,27 +122,37 @@ describe("middleware further out", () => {
   });
 });
 
-test.each([
-  [["route", "platform", "client"], "route"],
-  [["platform", "client"], "platform"],
-  [["client"], "client"],
-] as const)("waitUntil of %j is that of the %s", async (present: readonly string[], expected) => {
-  const kept: Record<string, Promise<unknown>[]> = { route: [], platform: [], client: [] };
-  const keeping = (name: string) =>
-    present.includes(name) ? (work: Promise<unknown>) => void kept[name]!.push(work) : undefined;
-  const platform = {
-    keep: keeping("platform"),
-    waitUntil(work: Promise<unknown>) {
-      this.keep!(work); // called on its owner, as the platform demands
-    },
-  };
-  const { redlock } = clientOf(at.store, {}, { waitUntil: keeping("client") });
-  const guard = idempotent({ redlock, waitUntil: keeping("route") });
-  const app = new Hono().post("/payments", guard, (c) => c.text("x"));
-  await app.fetch(post(), {}, (platform.keep ? platform : {}) as never);
-  const used = Object.keys(kept).filter((name) => kept[name]!.length > 0);
-  expect(used).toEqual([expected]);
-  await Promise.all(kept[expected]!);
+describe.each([
+  ["idempotent()", idempotent],
+  [
+    "lock()",
+    (options: Parameters<typeof idempotent>[0]) => lock({ ...options, resource: freshKey() } as never),
+  ],
+])("%s", (_name, guard) => {
+  test.each([
+    [["route", "platform", "client"], "route"],
+    [["platform", "client"], "platform"],
+    [["client"], "client"],
+    [[], undefined],
+  ] as const)("waitUntil of %j is that of the %s", async (present: readonly string[], expected) => {
+    const kept: Record<string, Promise<unknown>[]> = { route: [], platform: [], client: [] };
+    const keeping = (name: string) =>
+      present.includes(name) ? (work: Promise<unknown>) => void kept[name]!.push(work) : undefined;
+    const platform = {
+      keep: keeping("platform"),
+      waitUntil(work: Promise<unknown>) {
+        this.keep!(work); // called on its owner, as the platform demands
+      },
+    };
+    const { redlock } = clientOf(at.store, {}, { waitUntil: keeping("client") });
+    const app = new Hono().post("/payments", guard({ redlock, waitUntil: keeping("route") }), (c) =>
+      c.text("x"),
+    );
+    await app.fetch(post(), {}, (platform.keep ? platform : {}) as never);
+    const used = Object.keys(kept).filter((name) => kept[name]!.length > 0);
+    expect(used).toEqual(expected ? [expected] : []);
+    await Promise.all(Object.values(kept).flat());
+  });
 });
 
 describe("idempotent() in the wrong place", () => {

@@ -1,4 +1,4 @@
-import { type ExecutionContext, Hono } from "hono";
+import { Hono } from "hono";
 import { describe, expect, test, vi } from "vitest";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { type LockRouteOptions, lock } from "../../src/hono/index.ts";
@@ -13,13 +13,10 @@ import { post } from "./stand.ts";
 
 // What lock() passes to `acquire`, without a wait.
 
-type Kept = Promise<unknown>[];
-
 /** Serves one request, and returns the options that the lock was acquired with. */
 async function optionsOf(
   route: Partial<LockRouteOptions> = {},
   defaults: LockOptions = {},
-  platform?: Pick<ExecutionContext, "waitUntil">,
 ): Promise<AcquireOptions & { readonly request: Request }> {
   const redlock = new Redlock({ endpoints: [memoryEndpoint()], ...defaults });
   const acquire = redlock.acquire.bind(redlock);
@@ -30,8 +27,7 @@ async function optionsOf(
   }) as typeof redlock.acquire;
   const app = new Hono().post("/payments", lock({ redlock, resource: "r", ...route }), (c) => c.text("done"));
   const request = post();
-  const context = platform as ExecutionContext | undefined;
-  expect(await (await app.fetch(request, {}, context)).text()).toBe("done");
+  expect(await (await app.fetch(request)).text()).toBe("done");
   return { ...given, request };
 }
 
@@ -44,30 +40,6 @@ describe("autoExtend", () => {
   ])("is %s where the route says %s and the client %s", async (expected, route, defaults) => {
     const { autoExtend } = await optionsOf({ autoExtend: route }, { autoExtend: defaults });
     expect(autoExtend).toBe(expected);
-  });
-});
-
-describe("waitUntil", () => {
-  const names = ["route", "platform", "client"] as const;
-
-  test.each([
-    [["route", "platform", "client"], "route"],
-    [["platform", "client"], "platform"],
-    [["client"], "client"],
-    [[], undefined],
-  ] as const)("of %j is that of the %s", async (present, expected) => {
-    const kept = { route: [] as Kept, platform: [] as Kept, client: [] as Kept };
-    const keeping = (name: (typeof names)[number]) =>
-      (present as readonly string[]).includes(name)
-        ? (work: Promise<unknown>) => void kept[name].push(work)
-        : undefined;
-    const platform = keeping("platform");
-    await optionsOf(
-      { waitUntil: keeping("route") },
-      { waitUntil: keeping("client") },
-      platform && { waitUntil: platform },
-    );
-    for (const name of names) expect(kept[name].length > 0).toBe(name === expected);
   });
 });
 

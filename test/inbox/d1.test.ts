@@ -167,12 +167,8 @@ describe("the inbox in D1", () => {
         await rows(`SELECT (SELECT count(*) FROM redlock_inbox) AS keys,
           (SELECT count(*) FROM redlock_fences) AS fences`)
       )[0];
-    await prune({ olderThan: 3 * 86_400_000 });
-    expect(await left()).toEqual({ keys: 1501, fences: 2 });
     await prune({ olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 501, fences: 1 });
-    await prune({ olderThan: 86_400_000, limit: 100 });
-    expect(await left()).toEqual({ keys: 401, fences: 1 });
     await prune({ olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 1, fences: 1 });
     expect(await once("new")).toEqual({ first: false });

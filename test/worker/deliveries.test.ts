@@ -87,14 +87,6 @@ describe("a genuine delivery", () => {
     expect(await stand.query(find, String(entity))).toEqual([{ events, fence }]);
   });
 
-  it("gets the first answer again, byte for byte", async () => {
-    const delivery = await stand.github("release");
-    const answers = [await stand.send(delivery), await stand.send(delivery)];
-    expect(answers.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true"]);
-    const [first, second] = await Promise.all(answers.map((answer) => answer.text()));
-    expect(second).toBe(first);
-  });
-
   it.each<[event: string, entity: string, make: () => Delivery | Promise<Delivery>]>([
     ["issues.edited", "github:Codertocat/Hello-World#1", () => stand.github("issues")],
     ["pull_request.opened", "github:Codertocat/Hello-World#2", () => stand.github("pull_request")],
