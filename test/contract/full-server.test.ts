@@ -5,6 +5,8 @@ import { keyOf } from "../../src/redis/keys.ts";
 import { FairLock, Mailbox, ReadWriteLock, Semaphore } from "../../src/sync/index.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
+import { heldTurn } from "../support/held-turn.ts";
+import { gate } from "../support/link.ts";
 import { type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
 import { redisServer } from "../support/redis-servers.ts";
@@ -28,21 +30,16 @@ const holding =
 const failingRun =
   (options: { readonly maxAttempts?: number; readonly lock?: string }): Begin =>
   async (redlock) => {
-    let fail!: () => void;
-    const failed = new Promise<never>((_, reject) => {
-      fail = () => reject(new Error("the handler failed"));
-    });
-    let run!: Promise<unknown>;
-    await new Promise<void>((begun) => {
-      run = rejection(
-        new Idempotency(redlock).run("a", options, () => {
-          begun();
-          return failed;
-        }),
-      );
-    });
+    const [begun, over] = [gate(), gate<Promise<never>>()];
+    const run = rejection(
+      new Idempotency(redlock).run("a", options, () => {
+        begun.open();
+        return over.passed;
+      }),
+    );
+    await begun.passed;
     return async () => {
-      fail();
+      over.open(Promise.reject(new Error("the handler failed")));
       expect(await run).toMatchObject({ message: "the handler failed" });
     };
   };
@@ -54,24 +51,12 @@ const begins: Readonly<Record<string, Begin>> = {
   "a permit": holding((redlock) => new Semaphore(redlock, "a", { limit: 2 }).acquire()),
   "a write lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireWrite()),
   "a turn of a mailbox": async (redlock) => {
-    let finish = (): void => undefined;
-    const finished = new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    const message = { id: crypto.randomUUID(), value: 1 };
-    let posted: Promise<object> | undefined;
-    await new Promise<void>((begun) => {
-      posted = new Mailbox(redlock, "a").post(message, async (messages) => {
-        for await (const _ of messages) {
-          begun();
-          await finished;
-        }
-      });
-    });
+    const id = crypto.randomUUID();
+    const { posted, end } = await heldTurn(redlock, "a", id);
     return async () => {
-      finish();
+      end();
       expect(await posted).toEqual({ status: "handled", left: 0 });
-      const again = new Mailbox(redlock, "a").post(message, () => expect.unreachable());
+      const again = new Mailbox(redlock, "a").post({ id, value: 1 }, () => expect.unreachable());
       expect(await again).toEqual({ status: "duplicate", left: 0 });
     };
   },

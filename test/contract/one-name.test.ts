@@ -10,7 +10,6 @@ import {
   debounce,
   FairLock,
   forceRelease,
-  Mailbox,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -18,6 +17,7 @@ import {
   type SynchronizerKind,
 } from "../../src/sync/index.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
+import { heldTurn } from "../support/held-turn.ts";
 import { type Link, link } from "../support/link.ts";
 
 // Every feature of the package under one name at the same time: none may see, free or wake another.
@@ -91,24 +91,10 @@ const features: Readonly<Record<string, Feature>> = {
     return async () => !(await once(redlock, name, { every: 60_000 }, never)).ran;
   }),
   mailbox: synchronizer("Mailbox", async (redlock, name) => {
-    let end = (): void => undefined;
-    const over = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const handled: unknown[] = [];
-    let posted: Promise<{ readonly status: string }> | undefined;
-    await new Promise<void>((begun) => {
-      posted = new Mailbox(redlock, name).post({ id: "a", value: 1 }, async (messages) => {
-        for await (const { value } of messages) {
-          handled.push(value);
-          begun();
-          await over;
-        }
-      });
-    });
+    const { posted, handled, end } = await heldTurn(redlock, name);
     return async () => {
       end();
-      return (await posted)?.status === "handled" && handled.length === 1;
+      return (await posted).status === "handled" && handled.length === 1;
     };
   }),
   debounce: {

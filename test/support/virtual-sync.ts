@@ -78,28 +78,3 @@ export function newWorld(options: Parameters<typeof virtualWorld>[0] = {}): Sync
 export function sentBy({ links }: VirtualClient): number[] {
   return links.map(({ sent }) => sent.length);
 }
-
-/** The times of the requests to each endpoint since `since` (ms since 1970), in ms after it. */
-export function timesOf({ endpoints }: VirtualWorld, since: number): number[][] {
-  return endpoints.map(({ log }) => log.map(({ at }) => at - since));
-}
-
-/** Arrivals at a latch or a barrier as endpoints store them. */
-export interface StoredArrivals {
-  readonly kind: "latch" | "barrier";
-  readonly name: string;
-  readonly generation: string;
-  readonly ids: readonly string[];
-  readonly count: number;
-}
-
-/** Puts arrivals at the endpoints of these indices, beside those that are there. */
-export function putArrivals(
-  { at }: SyncWorld,
-  indices: readonly number[],
-  { kind, name, generation, ids, count }: StoredArrivals,
-): void {
-  const fields = ids.flatMap((id) => [`i${id}`, 1]);
-  at(indices, "HSET", kind, name, "g", generation, "n", count, ...fields);
-  at(indices, "PEXPIRE", kind, name, 86_400_000);
-}

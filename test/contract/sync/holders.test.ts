@@ -40,18 +40,6 @@ describe.each(holders)("$title", ({ keys, acquire, another, tryAnother, tellsIts
     expect([await dead.release(), await next.value!.verify()]).toEqual([false, true]);
   });
 
-  test("is free after its release, for the one who waits", async () => {
-    const { runtime, redlock, holds } = stage();
-    const hold = await acquire(redlock(), "n");
-    const next = watch(another(redlock(), "n"));
-    await runtime.advance(15);
-    expect([await hold.release(), hold.remaining(), hold.signal.aborted]).toEqual([true, 0, false]);
-    expect(await hold.release()).toBe(false);
-    expect([next.settled, holds()]).toEqual([false, nowhere]);
-    await runtime.advance(5);
-    expect(await next.value!.verify()).toBe(true);
-  });
-
   test("is waited for for `wait` at most", async () => {
     const { runtime, redlock } = stage();
     await acquire(redlock(), "n");
@@ -92,35 +80,16 @@ describe.each(holders)("$title", ({ keys, acquire, another, tryAnother, tellsIts
     for (const name of ["n", "n:0", "{n}"]) expect(await tryAnother(redlock(), name)).toBe(null);
   });
 
-  test("needs a quorum: a minority may be down, or reply nonsense", async () => {
-    for (const nonsense of [undefined, ["t", 1], "OK"]) {
-      const { redlock, client } = stage();
-      const lame = client();
-      if (nonsense) Object.assign(lame.links[2]!, { send: async () => nonsense });
-      else lame.links[2]!.fate = () => "refused";
-      const hold = await acquire(lame.redlock, "n");
-      expect(await tryAnother(redlock(), "n")).toBe(null);
-      expect(await hold.extend()).toBeGreaterThan(0);
-      expect(await hold.release()).toBe(true);
-      expect(await tryAnother(redlock(), "n")).not.toBe(null);
-      lame.links[1]!.fate = () => "refused";
-      expect(await rejection(acquire(lame.redlock, "m", { wait: 0 }))).toBeInstanceOf(QuorumError);
-    }
-  });
-
-  test("is one after requests that are executed twice", async () => {
-    const { each, client, redlock, holds, runtime } = stage();
-    const twice = client();
-    for (const link of twice.links) link.fate = () => "twice";
-    const hold = await acquire(twice.redlock, "n", { ttl });
-    expect(await hold.extend(5_000)).toBe(5_000 - 52);
-    expect([await hold.extend(40_000), hold.ttl]).toEqual([40_000 - 402, 40_000]);
-    // A copy of the first request that arrives late.
-    for (const link of twice.links) void link.send(link.sent[0]!, new AbortController().signal);
-    await runtime.advance(0);
-    expect(each("PTTL", keys.at(-1)!, "n")).toEqual([40_000, 40_000, 40_000]);
+  test("needs a quorum: a minority may be down", async () => {
+    const { redlock, client } = stage();
+    const lame = client();
+    lame.links[2]!.fate = () => "refused";
+    const hold = await acquire(lame.redlock, "n");
     expect(await tryAnother(redlock(), "n")).toBe(null);
-    for (const link of twice.links) link.fate = () => "delivered";
-    expect([await hold.release(), holds()]).toEqual([true, nowhere]);
+    expect(await hold.extend()).toBeGreaterThan(0);
+    expect(await hold.release()).toBe(true);
+    expect(await tryAnother(redlock(), "n")).not.toBe(null);
+    lame.links[1]!.fate = () => "refused";
+    expect(await rejection(acquire(lame.redlock, "m", { wait: 0 }))).toBeInstanceOf(QuorumError);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { Redlock } from "../../../src/index.ts";
-import { forceRelease, Mailbox, Semaphore } from "../../../src/sync/index.ts";
+import { forceRelease, Mailbox, once, Semaphore } from "../../../src/sync/index.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
 import { everyCall } from "./every-call.ts";
 import { holders } from "./holders.ts";
@@ -37,7 +37,7 @@ async function becomes(call: Call, place: number, change: (reply: unknown) => un
   };
   const ended = watch(call(new Redlock({ endpoints: [{ ...endpoint, send }], runtime, wait: 0 })));
   await runtime.advance(1_000);
-  return { ended, reply: replies[place] };
+  return { ended, reply: replies[place], asked: replies.length };
 }
 
 const { "Mailbox.drain": _asAPost, ...waiting } = everyCall;
@@ -51,14 +51,24 @@ for (const [name, call] of Object.entries(waiting))
   calls[name] = (redlock) => call(redlock, { wait: 0 } as never);
 for (const kind of frees) calls[`forceRelease of a ${kind}`] = (redlock) => forceRelease(redlock, kind, "n");
 /** Those of which the second is. */
-const extensions: Record<string, Call> = {};
-for (const { title, acquire } of holders) {
-  if (title !== "a fair lock") extensions[title] = async (redlock) => (await acquire(redlock, "n")).extend();
+const later: Record<string, Call> = {
+  "once that is refused": async (redlock) => {
+    await once(redlock, "n", { every: 60_000 }, () => 1);
+    return once(redlock, "n", { every: 60_000, wait: 0 }, () => 1);
+  },
+};
+for (const { title, acquire, tryAnother } of holders) {
+  later[`a refusal of ${title}`] = async (redlock) => {
+    await acquire(redlock, "n");
+    return tryAnother(redlock, "n");
+  };
+  if (title === "a fair lock") continue;
+  later[`an extension of ${title}`] = async (redlock) => (await acquire(redlock, "n")).extend();
 }
 
 test.each([
   ...Object.entries(calls).map(([name, call]) => [name, call, 0] as const),
-  ...Object.entries(extensions).map(([title, call]) => [`an extension of ${title}`, call, 1] as const),
+  ...Object.entries(later).map(([name, call]) => [name, call, name.startsWith("once") ? 2 : 1] as const),
 ])("%s takes no reply that its script cannot have given", async (_, call, place) => {
   // With its true reply a mailbox calls the handler, which fails.
   using _line = vi.spyOn(console, "warn").mockReturnValue();
@@ -68,5 +78,16 @@ test.each([
   for (const other of others) {
     const { ended } = await becomes(call, place, () => other);
     expect(String(ended.error), JSON.stringify(other)).toMatch(/unexpected reply|has foreign data/);
+  }
+});
+
+test("the end of a mailbox's turn takes none either: it is asked for again", async () => {
+  const call: Call = (redlock) =>
+    new Mailbox(redlock, "n").post({ id: "a", value: 1 }, async (messages) => {
+      for await (const _ of messages);
+    });
+  const { reply, asked } = await becomes(call, 1, (usual) => usual);
+  for (const other of [...nothing, ...changesOf(reply)]) {
+    expect((await becomes(call, 1, () => other)).asked, JSON.stringify(other)).toBeGreaterThan(asked);
   }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   type ArrivalOptions,
   ArrivalsMissingError,
@@ -25,25 +25,6 @@ function party(world: SyncWorld, id: string, given: Partial<CyclicBarrierOptions
   return { ...own, barrier, meet };
 }
 
-describe("three parties", () => {
-  test("pass together, as soon as the last has arrived, with numbers that grow by 1", async () => {
-    const world = newWorld();
-    const { runtime } = world;
-    const parties = ["a", "b", "c"].map((id) => party(world, id));
-    for (let turn = 0; turn < 2; turn += 1) {
-      const [first, second, last] = [0, 1, 2].map((index) => parties[(turn + index) % 3]!);
-      const early = [first!.meet(), second!.meet()];
-      await runtime.advance(15);
-      expect(early.map(({ settled }) => settled)).toEqual([false, false]);
-      const late = last!.meet();
-      await runtime.advance(0);
-      expect(late.value).toBe(firstLevel + turn);
-      await runtime.advance(10);
-      expect(early.map(({ value }) => value)).toEqual([firstLevel + turn, firstLevel + turn]);
-    }
-  });
-});
-
 test("each request costs as much as is documented", async () => {
   const world = newWorld({ count: 1, dialect: "upstash" });
   const meet = (id: string) => party(world, id, { parties: 2 }).meet();
@@ -55,44 +36,40 @@ test("each request costs as much as is documented", async () => {
   expect(world.endpoints[0]!.log.map(({ billed }) => billed)).toEqual([2, 6, 3, 2, 5, 6]);
 });
 
-describe("the number of a generation", () => {
-  test("begins with the time in units of the ttl: higher than those that a quorum has forgotten", async () => {
-    const world = newWorld();
-    const call = party(world, "a", { parties: 1, ttl: 1_000 }).meet();
-    await world.runtime.advance(0);
-    expect(call.value).toBe(17_000_000_000_000);
-    expect(levelsIn(world)).toEqual(new Array(3).fill(17_000_000_000_001));
-    expect(world.each("PTTL", "barrier", "b")).toEqual([1_000, 1_000, 1_000]);
-    await world.runtime.advance(1_000);
-    const next = party(world, "a", { parties: 1, ttl: 1_000 }).meet();
-    await world.runtime.advance(0);
-    expect(next.value).toBe(17_000_000_010_000);
-  });
+test("the number of a generation begins with the time in units of the ttl: higher than those that a quorum has forgotten", async () => {
+  const world = newWorld();
+  const call = party(world, "a", { parties: 1, ttl: 1_000 }).meet();
+  await world.runtime.advance(0);
+  expect(call.value).toBe(17_000_000_000_000);
+  expect(levelsIn(world)).toEqual(new Array(3).fill(17_000_000_000_001));
+  expect(world.each("PTTL", "barrier", "b")).toEqual([1_000, 1_000, 1_000]);
+  await world.runtime.advance(1_000);
+  const next = party(world, "a", { parties: 1, ttl: 1_000 }).meet();
+  await world.runtime.advance(0);
+  expect(next.value).toBe(17_000_000_010_000);
 });
 
-describe("a party", () => {
-  test("that gives up waiting has arrived; called again it passes at once with the same number", async () => {
-    const world = newWorld();
-    const [a, b, c] = ["a", "b", "c"].map((id) => party(world, id)) as [Party, Party, Party];
-    const gaveUp = a.meet({ wait: 25 });
-    await world.runtime.advance(24);
-    expect(gaveUp.settled).toBe(false);
-    await world.runtime.advance(1);
-    expect(gaveUp.error).toBeInstanceOf(ArrivalsMissingError);
-    expect(gaveUp.error).toMatchObject({ resource: "b", count: 3, arrived: 1, waited: 25 });
-    const others = [b.meet(), c.meet()];
-    await world.runtime.advance(20);
-    expect(others.map(({ value }) => value)).toEqual([firstLevel, firstLevel]);
-    // The others are at the next generation by now.
-    const early = b.meet();
-    await world.runtime.advance(20);
-    const again = a.meet({ wait: 0 });
-    await world.runtime.advance(0);
-    expect([again.value, early.settled]).toEqual([firstLevel, false]);
-    const next = [a.meet(), c.meet()];
-    await world.runtime.advance(20);
-    expect([early, ...next].map(({ value }) => value)).toEqual(new Array(3).fill(firstLevel + 1));
-  });
+test("a party that gives up waiting has arrived; called again it passes at once with the same number", async () => {
+  const world = newWorld();
+  const [a, b, c] = ["a", "b", "c"].map((id) => party(world, id)) as [Party, Party, Party];
+  const gaveUp = a.meet({ wait: 25 });
+  await world.runtime.advance(24);
+  expect(gaveUp.settled).toBe(false);
+  await world.runtime.advance(1);
+  expect(gaveUp.error).toBeInstanceOf(ArrivalsMissingError);
+  expect(gaveUp.error).toMatchObject({ resource: "b", count: 3, arrived: 1, waited: 25 });
+  const others = [b.meet(), c.meet()];
+  await world.runtime.advance(20);
+  expect(others.map(({ value }) => value)).toEqual([firstLevel, firstLevel]);
+  // The others are at the next generation by now.
+  const early = b.meet();
+  await world.runtime.advance(20);
+  const again = a.meet({ wait: 0 });
+  await world.runtime.advance(0);
+  expect([again.value, early.settled]).toEqual([firstLevel, false]);
+  const next = [a.meet(), c.meet()];
+  await world.runtime.advance(20);
+  expect([early, ...next].map(({ value }) => value)).toEqual(new Array(3).fill(firstLevel + 1));
 });
 
 type Party = ReturnType<typeof party>;

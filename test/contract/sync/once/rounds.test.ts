@@ -126,25 +126,20 @@ describe("a claim", () => {
   });
 
   test("lasts for the client's ttl, or for half of a shorter interval", async () => {
-    for (const [every, given, ttl] of [
-      [60_000, {}, 10_000],
-      [15_001, {}, 7_500],
-      [20, {}, 10],
-      [60_000, { ttl: 20_000 }, 20_000],
-      [60_000, { ttl: 60_000 }, 60_000],
+    for (const [every, given, ttl, defaults] of [
+      [60_000, {}, 10_000, {}],
+      [15_001, {}, 7_500, {}],
+      [20, {}, 10, {}],
+      [60_000, { ttl: 20_000 }, 20_000, {}],
+      [60_000, { ttl: 60_000 }, 60_000, {}],
+      [60_000, {}, 3_000, { ttl: 3_000 }],
     ] as const) {
       const { runtime, client, each } = newWorld();
-      const own = client();
+      const own = client(defaults);
       for (const link of own.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
       call(own, { every, ...given }, unreachable);
       await runtime.advance(0);
       expect(each("PTTL", "once", "n")).toEqual([ttl, ttl, ttl]);
     }
-    const { runtime, client, each } = newWorld();
-    const brief = client({ ttl: 3_000 });
-    for (const link of brief.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
-    call(brief, {}, unreachable);
-    await runtime.advance(0);
-    expect(each("PTTL", "once", "n")).toEqual([3_000, 3_000, 3_000]);
   });
 });

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isRedlockError } from "../../../../src/index.ts";
 import { RefreshedNotWrittenError, type RefreshOptions, refreshOnce } from "../../../../src/sync/index.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
@@ -60,16 +60,14 @@ function newWorld() {
 const nowhere = [null, null, null];
 const down = () => Promise.reject(new Error("the store is down"));
 
-describe("a value that is fresh", () => {
-  test("is returned without a request", async () => {
-    const { client, call, store, runtime } = newWorld();
-    const own = client();
-    store.row = { name: "t0", until: start + life };
-    const found = call(own);
-    await runtime.advance(0);
-    expect(found).toEqual({ settled: true, value: store.row });
-    expect([sentBy(own), store.reads]).toEqual([[0, 0, 0], 1]);
-  });
+test("a value that is fresh is returned without a request", async () => {
+  const { client, call, store, runtime } = newWorld();
+  const own = client();
+  store.row = { name: "t0", until: start + life };
+  const found = call(own);
+  await runtime.advance(0);
+  expect(found).toEqual({ settled: true, value: store.row });
+  expect([sentBy(own), store.reads]).toEqual([[0, 0, 0], 1]);
 });
 
 describe("one that is not", () => {
@@ -137,34 +135,6 @@ describe("what does not become a refresh", () => {
     const wrong = call(client(), { isFresh: (async () => true) as never });
     await runtime.advance(100);
     expect([wrong.error, server.used]).toEqual([expect.any(TypeError), []]);
-  });
-
-  test("a caller that gives up before it", async () => {
-    const { client, call, runtime, store, server, pause, values, put } = newWorld();
-    const reason = new Error("closed");
-    const early = call(client(), { signal: AbortSignal.abort(reason) });
-    const controller = new AbortController();
-    const removed = vi.spyOn(controller.signal, "removeEventListener");
-    let reads = 0;
-    const slow = async () => {
-      if (reads++ > 0) await pause(50);
-      return store.row;
-    };
-    const later = call(client(), { read: slow, signal: controller.signal });
-    await runtime.advance(20);
-    controller.abort(reason);
-    await runtime.advance(100);
-    expect([early.error, later.error]).toEqual([reason, reason]);
-    expect([values("n"), server.used]).toEqual([nowhere, []]);
-    expect(removed).toHaveBeenCalled();
-    await runtime.advance(100);
-    put("n", [0, 1, 2]);
-    const waits = new AbortController();
-    const waiting = call(client(), { signal: waits.signal });
-    await runtime.advance(50);
-    waits.abort(reason);
-    await runtime.advance(0);
-    expect(waiting.error).toBe(reason);
   });
 });
 

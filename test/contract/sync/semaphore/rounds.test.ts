@@ -1,24 +1,64 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError } from "../../../../src/index.ts";
 import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
+import { rejection } from "../../../support/outcomes.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { newWorld } from "../../../support/virtual-sync.ts";
+import { newWorld, sentBy } from "../../../support/virtual-sync.ts";
 
 // The rounds of a semaphore in virtual time: which slot is proposed, when, and what the endpoints keep.
 
 const slots = ({ redlock }: VirtualClient, options: Partial<SemaphoreOptions> = {}) =>
   new Semaphore(redlock, "s", { limit: 3, ttl: 20_000, ...options });
 
-describe("a permit", () => {
-  test("stands with its note, from acquire to release", async () => {
-    const { client, each } = newWorld();
-    const permit = await slots(client(), { limit: 1 }).acquire({ note: "nightly \u{1f418}" });
-    const [value] = each("GET", "slot:0", "s");
-    expect(value).toMatch(/^t[0-9a-f]{32} nightly 🐘$/u);
-    await permit.extend(30_000);
-    expect(each("GET", "slot:0", "s")).toEqual([value, value, value]);
-    expect([await permit.verify(), await permit.release()]).toEqual([true, true]);
-    expect(each("EXISTS", "slot:0", "s")).toEqual([0, 0, 0]);
+test("a permit stands with its note, from acquire to release", async () => {
+  const { client, each } = newWorld();
+  const permit = await slots(client(), { limit: 1 }).acquire({ note: "nightly \u{1f418}" });
+  const [value] = each("GET", "slot:0", "s");
+  expect(value).toMatch(/^t[0-9a-f]{32} nightly 🐘$/u);
+  await permit.extend(30_000);
+  expect(each("GET", "slot:0", "s")).toEqual([value, value, value]);
+  expect([await permit.verify(), await permit.release()]).toEqual([true, true]);
+  expect(each("EXISTS", "slot:0", "s")).toEqual([0, 0, 0]);
+});
+
+describe("the search for a free permit", () => {
+  test("on one endpoint ends with the highest that is free, in one request", async () => {
+    const own = newWorld({ count: 1 }).client();
+    const semaphore = slots(own, { limit: 4 });
+    const permits = [];
+    for (let count = 0; count < 3; count += 1) permits.push(await semaphore.acquire({ wait: 0 }));
+    await permits[1]!.release();
+    permits.push(await semaphore.acquire({ wait: 0 }));
+    expect(permits.map(({ slot }) => slot)).toEqual([3, 2, 1, 2]);
+    expect(sentBy(own)).toEqual([5]);
+  });
+
+  test("on several endpoints goes on at once with one that was free, even without waiting", async () => {
+    const { runtime, client, each, atOnce } = newWorld();
+    // The slot in the middle is proposed first.
+    runtime.random = () => 0.7;
+    each("SET", "slot:1", "s", "somebody-else", "PX", 60_000);
+    const own = client();
+    expect((await atOnce(slots(own).tryAcquire()))!.slot).toBe(2);
+    expect(sentBy(own)).toEqual([2, 2, 2]);
+    expect(own.events.filter(({ type }) => type === "contended")).toMatchObject([{ retryIn: 0 }]);
+  });
+
+  test("asks for none twice in a row without a pause", async () => {
+    const { runtime, client, each } = newWorld();
+    runtime.random = () => 0.7;
+    const own = client();
+    // Each one that was free when it was asked about is somebody else's by now, and the first one is free again.
+    const asked: string[] = [];
+    own.links[0]!.fate = ([, , , , key]) => {
+      const [slot = ""] = /slot:\d/.exec(String(key)) ?? [];
+      asked.push(slot);
+      each("SET", slot, "s", "somebody-else", "PX", 60_000);
+      if (asked.length === 2) each("DEL", "slot:1", "s");
+      return "delivered";
+    };
+    expect(await rejection(slots(own).acquire({ wait: 0 }))).toBeInstanceOf(LockHeldError);
+    expect(asked).toEqual(["slot:1", "slot:2", "slot:0"]);
   });
 });
 
@@ -74,16 +114,14 @@ describe("the limit", () => {
   });
 });
 
-describe("inspect", () => {
-  test("returns how many permits a quorum has, and changes nothing", async () => {
-    const world = newWorld();
-    const { client, atOnce } = world;
-    const semaphore = slots(client());
-    expect(await semaphore.inspect()).toEqual({ held: 0, limitInUse: undefined });
-    await atOnce(semaphore.acquire());
-    world.at([2], "SET", "slot:0", "s", "other", "PX", 60_000);
-    const before = world.ttls();
-    expect(await semaphore.inspect()).toEqual({ held: 1, limitInUse: 3 });
-    expect(world.ttls()).toEqual(before);
-  });
+test("inspect returns how many permits a quorum has, and changes nothing", async () => {
+  const world = newWorld();
+  const { client, atOnce } = world;
+  const semaphore = slots(client());
+  expect(await semaphore.inspect()).toEqual({ held: 0, limitInUse: undefined });
+  await atOnce(semaphore.acquire());
+  world.at([2], "SET", "slot:0", "s", "other", "PX", 60_000);
+  const before = world.ttls();
+  expect(await semaphore.inspect()).toEqual({ held: 1, limitInUse: 3 });
+  expect(world.ttls()).toEqual(before);
 });

@@ -89,47 +89,29 @@ describe("skip", () => {
   });
 });
 
-describe("coalesce", () => {
-  test("runs the newest of those that wait, after the one that runs; the others name the next", async () => {
-    const { call, job, runtime, trail, contexts, values } = newWorld();
-    const calls = [call("coalesce", job("0", 500))];
-    for (const name of ["1", "2", "3"]) {
-      await runtime.advance(50);
-      calls.push(call("coalesce", job(name)));
-    }
-    await runtime.advance(100);
-    expect(calls.map(({ settled }) => settled)).toEqual([false, true, true, false]);
-    await runtime.advance(2_000);
-    expect([calls[0], calls[3]]).toEqual([ran("0"), ran("3")]);
-    expect(trail.map((each) => each.replace(/^\d+ /, ""))).toEqual([
-      "0 begins",
-      "0 ends",
-      "3 begins",
-      "3 ends",
-    ]);
-    const [, last] = contexts;
-    expect(calls[2]!.value).toEqual({ ran: false, replacedBy: last!.id, began: false });
-    expect(calls[1]!.value).toMatchObject({ ran: false, began: false });
-    expect(last!.fence).toBeGreaterThan(contexts[0]!.fence);
-    expect([values("n"), runtime.pending]).toEqual([nowhere, 0]);
-    expect(contexts[0]!.remaining()).toBeLessThanOrEqual(0);
-  });
-
-  test("runs the call before one that gives up", async () => {
-    const { call, job, runtime, each } = newWorld();
-    call("coalesce", job("0", 300));
-    await runtime.advance(10);
-    const before = call("coalesce", job("1"), undefined, { backoff: () => 200 });
-    await runtime.advance(20);
-    const controller = new AbortController();
-    const newest = call("coalesce", unreachable, undefined, { signal: controller.signal });
-    await runtime.advance(20);
-    controller.abort(new Error("closed"));
-    await runtime.advance(100);
-    expect([newest.error, each("EXISTS", "singleton", "n")]).toEqual([new Error("closed"), [0, 0, 0]]);
-    await runtime.advance(2_000);
-    expect(before).toEqual(ran("1"));
-  });
+test("coalesce runs the newest of those that wait, after the one that runs; the others name the next", async () => {
+  const { call, job, runtime, trail, contexts, values } = newWorld();
+  const calls = [call("coalesce", job("0", 500))];
+  for (const name of ["1", "2", "3"]) {
+    await runtime.advance(50);
+    calls.push(call("coalesce", job(name)));
+  }
+  await runtime.advance(100);
+  expect(calls.map(({ settled }) => settled)).toEqual([false, true, true, false]);
+  await runtime.advance(2_000);
+  expect([calls[0], calls[3]]).toEqual([ran("0"), ran("3")]);
+  expect(trail.map((each) => each.replace(/^\d+ /, ""))).toEqual([
+    "0 begins",
+    "0 ends",
+    "3 begins",
+    "3 ends",
+  ]);
+  const [, last] = contexts;
+  expect(calls[2]!.value).toEqual({ ran: false, replacedBy: last!.id, began: false });
+  expect(calls[1]!.value).toMatchObject({ ran: false, began: false });
+  expect(last!.fence).toBeGreaterThan(contexts[0]!.fence);
+  expect([values("n"), runtime.pending]).toEqual([nowhere, 0]);
+  expect(contexts[0]!.remaining()).toBeLessThanOrEqual(0);
 });
 
 describe("cancel", () => {
