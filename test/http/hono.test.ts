@@ -1,4 +1,4 @@
-import { type Context, type ErrorHandler, type Handler, Hono } from "hono";
+import { type Context, type ErrorHandler, type Handler, Hono, type MiddlewareHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { describe, expect, test, vi } from "vitest";
 import { idempotent, lock } from "../../src/hono/index.ts";
@@ -122,12 +122,11 @@ describe("middleware further out", () => {
   });
 });
 
-describe.each([
-  ["idempotent()", idempotent],
-  [
-    "lock()",
-    (options: Parameters<typeof idempotent>[0]) => lock({ ...options, resource: freshKey() } as never),
-  ],
+type Guard = (options: Parameters<typeof idempotent>[0]) => MiddlewareHandler;
+
+describe.each<[string, Guard]>([
+  ["idempotent()", (options) => idempotent(options)],
+  ["lock()", (options) => lock({ ...options, resource: freshKey() } as never)],
 ])("%s", (_name, guard) => {
   test.each([
     [["route", "platform", "client"], "route"],
