@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { AcquireOptions } from "../../../src/index.ts";
-import type { Fate } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { oneClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // A caller's abort in virtual time: the call ends at once with its reason, and nothing of it stays. The timeout of a
 // request is 100 ms.
 
-const free = [null, null, null];
 const reasons = [new Error("the caller's own"), "a word", 0, undefined];
 
 test("that comes before the call sends no request", async () => {
@@ -24,40 +22,7 @@ test("that comes before the call sends no request", async () => {
   }
 });
 
-describe.each<[string, AcquireOptions]>([
-  ["plain", {}],
-  ["fenced", { fencing: true }],
-])("of an acquire, %s", (_, options) => {
-  const never = [false, false, false];
-
-  test.each<[string, fates: (world: VirtualWorld) => Fate[], "acquire" | "tryAcquire", executed: boolean[]]>([
-    ["are not executed yet", ({ late }) => [late(90), late(90), late(90)], "acquire", never],
-    [
-      "are unanswered in the only round",
-      ({ slow }) => [slow(90), slow(90), slow(90)],
-      "tryAcquire",
-      [true, true, true],
-    ],
-  ])("whose requests %s leaves nothing", async (_what, fates, method, executed) => {
-    const { redlock, links, events, ...world } = oneClient({ ttl: 60_000 });
-    const given = fates(world);
-    for (const [index, link] of links.entries()) {
-      link.fate = () => (link.sent.length === 1 ? given[index]! : "delivered");
-    }
-    const caller = new AbortController();
-    const call = watch<unknown>(redlock[method]("r", { ...options, signal: caller.signal }));
-    await world.runtime.advance(10);
-    expect(world.values("r").map((value) => value !== null)).toEqual(executed);
-    caller.abort();
-    await world.runtime.advance(0);
-    expect(call.error).toBe(caller.signal.reason);
-    expect(caller.signal.reason).toHaveProperty("name", "AbortError");
-    await world.runtime.advance(500);
-    expect(world.values("r")).toEqual(free);
-    const { reason } = caller.signal;
-    expect(events).toMatchObject([{ type: "notAcquired", rounds: 1, error: reason }]);
-  });
-
+describe.each<AcquireOptions>([{}, { fencing: true }])("of an acquire, %o", (options) => {
   test("ends the wait for a holder, which keeps its lock", async () => {
     const { runtime, client, values, redlock, links } = oneClient({ backoff: () => 50_000, wait: 100_000 });
     const holder = await client().redlock.acquire("r");

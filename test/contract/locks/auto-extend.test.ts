@@ -5,21 +5,19 @@ import { oneClient, virtualWorld } from "../../support/virtual-client.ts";
 
 // Automatic extensions, in virtual time.
 
-describe("a lock that is extended automatically", () => {
-  test("is extended from its acquire until its release, and by the ttl set by hand", async () => {
-    const { runtime, redlock, events } = oneClient({ ttl: 1_000, autoExtend: true });
-    const lock = await redlock.acquire("r");
-    await runtime.advance(1_200);
-    const extended = () => events.flatMap((event) => (event.type === "extended" ? [event.ttl] : []));
-    expect(extended()).toEqual([1_000, 1_000]);
-    await lock.extend(4_000);
-    await runtime.advance(2_100);
-    expect(extended()).toEqual([1_000, 1_000, 4_000, 4_000]);
-    await lock.release();
-    await runtime.advance(20_000);
-    expect(extended()).toHaveLength(4);
-    expect(runtime.pending).toBe(0);
-  });
+test("a lock that is extended automatically is extended from its acquire until its release, and by the ttl set by hand", async () => {
+  const { runtime, redlock, events } = oneClient({ ttl: 1_000, autoExtend: true });
+  const lock = await redlock.acquire("r");
+  await runtime.advance(1_200);
+  const extended = () => events.flatMap((event) => (event.type === "extended" ? [event.ttl] : []));
+  expect(extended()).toEqual([1_000, 1_000]);
+  await lock.extend(4_000);
+  await runtime.advance(2_100);
+  expect(extended()).toEqual([1_000, 1_000, 4_000, 4_000]);
+  await lock.release();
+  await runtime.advance(20_000);
+  expect(extended()).toHaveLength(4);
+  expect(runtime.pending).toBe(0);
 });
 
 /** A lock of 1 s that is extended automatically, and how many requests to extend it an endpoint got until it was lost. */
@@ -60,18 +58,18 @@ describe("automatic extensions before the end", () => {
     expect(reason).toContain(`maxHold ${maxHold} ms`);
   });
 
-  test("are few where the last one, which is cut, fails again and again", async () => {
-    const { sent } = await extendedUntilLost({ maxHold: 1_000, timeout: 5 }, "refused");
-    // At half of what remains, and at least a 16th of the usual validity apart.
-    expect(sent).toBeLessThanOrEqual(9);
-  });
-
   test.each([300, 3_300])("are few, and none outlasts a deadline in %i ms", async (ms) => {
     const { runtime } = virtualWorld();
     const { sent, lostAt, reason } = await extendedUntilLost({ deadline: runtime.now() + ms });
     expect(sent).toBeLessThanOrEqual(Math.ceil(ms / 494));
     expect(lostAt).toBeLessThanOrEqual(ms);
     expect(reason).toContain("deadline");
+  });
+
+  test("are few where the last one, which is cut, fails again and again", async () => {
+    const { sent } = await extendedUntilLost({ maxHold: 1_000, timeout: 5 }, "refused");
+    // At half of what remains, and at least a 16th of the usual validity apart.
+    expect(sent).toBeLessThanOrEqual(9);
   });
 
   test("that fail are tried again, and not in a tight loop", async () => {

@@ -42,6 +42,7 @@ describe.each([1, 3])("on %i endpoints", (count) => {
     caller.abort();
     await world.runtime.advance(0);
     expect(call.error).toBe(caller.signal.reason);
+    expect(call.error).toHaveProperty("name", "AbortError");
     await world.runtime.advance(1_500);
     const next = watch(operation(world.client({ wait: 0 }).redlock, "n"));
     await until(() => next.settled, "the next one");

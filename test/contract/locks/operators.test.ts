@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/index.ts";
-import { forceRelease, inspect } from "../../../src/inspect/index.ts";
+import { inspect } from "../../../src/inspect/index.ts";
 import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What operators see and do while endpoints are silent, slow or divided, in virtual time.
@@ -89,25 +89,5 @@ describe("inspect", () => {
     const { holder, note, votes } = await inspect(redlock, "r");
     expect([holder, note]).toEqual([digestOf(lock.token), "who and why"]);
     expect(votes.map((vote) => vote.holder)).toEqual([holder, holder, holder]);
-  });
-});
-
-describe("forceRelease", () => {
-  test("needs the answers of a quorum, not of all", async () => {
-    for (const [silent, freed] of [
-      [1, true],
-      [2, undefined],
-    ] as const) {
-      const { runtime, put, redlock, links } = oneClient();
-      put("r", [0, 1, 2]);
-      for (const each of links.slice(0, silent)) each.fate = () => "lost";
-      const call = watch(forceRelease(redlock, "r"));
-      await runtime.advance(100);
-      expect(call.value).toBe(freed);
-      if (freed) continue;
-      const { votes, message } = call.error as QuorumError;
-      expect(votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "granted"]);
-      expect(message).toContain('"r"');
-    }
   });
 });

@@ -1,38 +1,12 @@
 import { describe, expect, test, vi } from "vitest";
 import { type Lock, LockLostError, type Routine } from "../../../src/index.ts";
-import { rejection } from "../../support/outcomes.ts";
-import { oneClient, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { oneClient, watch } from "../../support/virtual-client.ts";
 
 // `using` and `tryAcquire` in virtual time: what they return or throw, and what becomes of the lock.
 
 const free = [null, null, null];
 
 describe("using", () => {
-  test("releases before it throws what the routine throws", async () => {
-    const { runtime, values, client } = virtualWorld();
-    const failure = new Error("the routine's own");
-    const call = rejection(
-      client().redlock.using("r", { ttl: 5_000 }, () => {
-        throw failure;
-      }),
-    );
-    await runtime.advance(0);
-    expect(await call).toBe(failure);
-    expect(values("r")).toEqual(free);
-  });
-
-  test("the result wins over a release that fails", async () => {
-    const { runtime, redlock, links } = oneClient();
-    const call = watch(
-      redlock.using("r", () => {
-        for (const each of links) each.fate = () => "refused";
-        return "the result";
-      }),
-    );
-    await runtime.advance(20_000);
-    expect(call.value).toBe("the result");
-  });
-
   test("with failOpen runs without a lock in an outage, and reports it", async () => {
     const { runtime, redlock, links, events } = oneClient();
     for (const each of links) each.fate = () => "refused";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { AcquireOptions } from "../../../src/index.ts";
-import type { SteppingRuntime } from "../../support/stepping-runtime.ts";
 import { oneClient } from "../../support/virtual-client.ts";
 
 // How long a holder may rely on its lock, and what tells it the end, in virtual time. Of a ttl of 1 s, 12 ms are drift.
@@ -13,24 +12,6 @@ async function held(options: AcquireOptions = {}) {
   const lock = await world.redlock.acquire("r", options);
   return { ...world, lock };
 }
-
-describe("the time that remains", () => {
-  test.each<[what: string, disturb: (runtime: SteppingRuntime) => unknown]>([
-    ["the wall clock is set back", (runtime) => Object.assign(runtime, { wallOffset: -60_000 })],
-    ["the monotonic clock stands still", (runtime) => Object.assign(runtime, { frozen: true })],
-  ])("goes by although %s", async (_what, disturb) => {
-    const { lock, runtime } = await held();
-    disturb(runtime);
-    await runtime.advance(500);
-    expect(lock.remaining()).toBe(validity - 500);
-  });
-
-  test("is what the faster clock says where the wall clock is set forward", async () => {
-    const { lock, runtime } = await held();
-    runtime.wallOffset = 700;
-    expect(lock.remaining()).toBe(validity - 700);
-  });
-});
 
 describe("the signal", () => {
   test.each<[what: string, options: AcquireOptions, extended: number | undefined, name: string]>([
@@ -83,13 +64,5 @@ describe("the signal", () => {
     expect(runtime.pending).toBe(0);
     await runtime.advance(5_000);
     expect(signal.aborted).toBe(false);
-  });
-
-  test("costs a lock that nobody watches no timer, also after an extension", async () => {
-    // Nor a hook, which learns of the end.
-    const { redlock, runtime } = oneClient({ ttl, onEvent: undefined });
-    await (await redlock.acquire("r")).extend();
-    await runtime.advance(100);
-    expect(runtime.pending).toBe(0);
   });
 });

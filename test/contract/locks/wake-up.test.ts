@@ -123,33 +123,14 @@ function ended(text: string): ReadableStream<Uint8Array> {
   return new Response(text).body!;
 }
 
-describe("a stream is closed", () => {
-  test.each<[string, (given: Awaited<ReturnType<typeof waiting>>, world: VirtualWorld) => unknown]>([
-    ["when the lock is granted", ({ held }) => held.release()],
-    ["when the signal aborts", ({ controller }) => controller.abort(new Error("enough"))],
-    ["when the time is up", (_, world) => world.runtime.advance(60_000)],
-  ])("%s", async (_, end) => {
-    const world = stage();
-    const given = await waiting(world);
-    expect(subscribers(world.endpoints[0]!)).toBe(1);
-    await end(given, world);
-    await world.runtime.advance(5);
-    expect(given.call.settled).toBe(true);
-    expect(subscribers(world.endpoints[0]!)).toBe(0);
-    expect(commandsOf(world.endpoints[0]!)).toContain("UNSUBSCRIBE");
-  });
-});
-
-describe("a release", () => {
-  test("of several resources tells those that wait for any of them", async () => {
-    const world = stage();
-    const held = await clientOf(world).acquire(["a", "b"]);
-    const calls = [watch(clientOf(world).acquire("b")), watch(clientOf(world).acquire(["c", "a"]))];
-    await world.runtime.advance(20);
-    await held.release();
-    await world.runtime.advance(20);
-    expect(calls.map(({ value }) => value?.resources)).toEqual([["b"], ["c", "a"]]);
-  });
+test("a release of several resources tells those that wait for any of them", async () => {
+  const world = stage();
+  const held = await clientOf(world).acquire(["a", "b"]);
+  const calls = [watch(clientOf(world).acquire("b")), watch(clientOf(world).acquire(["c", "a"]))];
+  await world.runtime.advance(20);
+  await held.release();
+  await world.runtime.advance(20);
+  expect(calls.map(({ value }) => value?.resources)).toEqual([["b"], ["c", "a"]]);
 });
 
 test.each([
