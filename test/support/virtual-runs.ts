@@ -41,7 +41,10 @@ export function runner(
 }
 
 /** A run of `key` whose handler has begun, and ends with what the gate is opened with. */
-export async function running(client: Runner, options: Pick<RunOptions<unknown>, "deadline" | "lock"> = {}) {
+export async function running(
+  client: Runner,
+  options: Pick<RunOptions<unknown>, "deadline" | "lock" | "note"> = {},
+) {
   const end = gate<unknown>();
   let context: RunContext | undefined;
   const sent = client.sent();

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { withIdempotency } from "../../../src/http/index.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../../src/idempotency/index.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -157,12 +157,10 @@ test.each<[key: unknown, type: Errors, said: string]>([
   }
 });
 
-describe("what is taken", () => {
-  test("an option that is undefined, which leaves the default in place", async () => {
-    const world = virtualWorld();
-    const { idempotency: given } = runner(world, { lease: 60_000, retention: undefined });
-    await given.run("key", { lease: undefined }, () => {
-      expect(ttls(world)).toEqual([60_000, 60_000, 60_000]);
-    });
+test("what is taken an option that is undefined, which leaves the default in place", async () => {
+  const world = virtualWorld();
+  const { idempotency: given } = runner(world, { lease: 60_000, retention: undefined });
+  await given.run("key", { lease: undefined }, () => {
+    expect(ttls(world)).toEqual([60_000, 60_000, 60_000]);
   });
 });

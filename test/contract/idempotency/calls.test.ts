@@ -2,28 +2,12 @@ import { describe, expect, test } from "vitest";
 import { InProgressError } from "../../../src/idempotency/index.ts";
 import type { Link } from "../../support/link.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, runner, silence, textsOf } from "../../support/virtual-runs.ts";
+import { put, runner, running, silence, textsOf } from "../../support/virtual-runs.ts";
 
 // The calls of idempotent runs in virtual time: what each of them waits for, how it ends, and what it leaves. The timeout
 // of a request is 100 ms, the pause between two rounds 10 ms.
 
 const never = () => expect.unreachable("nothing may run");
-
-/** The name of the only record, once a run has begun and its process has died, at these endpoints. */
-async function beginElsewhere(world: VirtualWorld, indices: readonly number[], lease = 30_000) {
-  const other = runner(world, { lease });
-  other.links.forEach((link, index) => {
-    if (!indices.includes(index)) link.fate = () => "refused";
-  });
-  const call = watch(
-    other.idempotency.run("key", () => {
-      silence(other.links);
-      return new Promise(() => undefined);
-    }),
-  );
-  await other.started();
-  return { ...other, call };
-}
 
 const pending = (token: string, startedAt: number, fingerprint = "-") =>
   `P1 ${token} ${Math.floor(startedAt)} ${fingerprint}`;
@@ -61,6 +45,21 @@ describe("a split vote", () => {
     // Its own part is free again.
     expect(textsOf(world)[2]).toBe(null);
   });
+});
+
+test("the slowest endpoint is waited for where it may show that one run has a quorum", async () => {
+  const world = virtualWorld({ dialect: "upstash" });
+  const start = world.runtime.now();
+  await put(world, [pending("ta", start), pending("tb", start), pending("ta", start)]);
+  const { idempotency, links, started } = runner(world);
+  links[2]!.fate = (command) => (command.includes("NX") ? delays(world.runtime).slow(50) : "delivered");
+  const call = watch(idempotency.run("key", never));
+  await started();
+  await world.runtime.advance(49);
+  expect(call.settled).toBe(false);
+  await world.runtime.advance(1);
+  // By the lease of that run, and not about a timeout.
+  expect(call.error).toMatchObject({ code: "IN_PROGRESS", retryAfter: 28_950 });
 });
 
 describe("waitUntil", () => {
@@ -121,7 +120,7 @@ describe("failOpen", () => {
 
   test("never ignores a run that is under way, or a failure of a minority", async () => {
     const world = virtualWorld();
-    const other = await beginElsewhere(world, [0, 1, 2]);
+    const other = await running(runner(world));
     for (const silent of [[], [2]]) {
       const { idempotency, links, started } = runner(world);
       silence(silent.map((index) => links[index]!));

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors/errors.ts";
 import { hashKey } from "../../../src/idempotency/digest.ts";
-import { forgetKey, InProgressError, inspectKey } from "../../../src/idempotency/index.ts";
+import { forgetKey, inspectKey } from "../../../src/idempotency/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { type VirtualWorld, virtualWorld } from "../../support/virtual-client.ts";
@@ -20,6 +20,8 @@ beforeAll(async () => {
 const start = 1_700_000_000_000;
 const pending = `P1 ta ${start - 4_000} -`;
 const complete = `C1 ta ${start - 4_000} - "done"`;
+
+const everywhere = [9_000, 8_000, 7_000].map((ttl): [string, number] => [complete, ttl]);
 
 /** A world with these records, each with its ttl; undefined: none. */
 function having(texts: readonly ([text: string, ttl: number] | undefined)[], counts: readonly string[] = []) {
@@ -81,12 +83,7 @@ describe("inspect", () => {
   test.each([[5], [[]], [["x"]], [["x", 5]], [["x", 5, 7]]])(
     "an endpoint that replies %j has no vote",
     async (reply) => {
-      const world = having([
-        [complete, 9_000],
-        [complete, 8_000],
-        [complete, 7_000],
-      ]);
-      const { idempotency, links } = runner(world);
+      const { idempotency, links } = runner(having(everywhere));
       Object.assign(links[0]!, { send: async () => reply });
       const seen = await inspectKey(idempotency, "key");
       expect(seen).toMatchObject({ state: "complete", remaining: 7_000 });
@@ -115,11 +112,7 @@ describe("inspect", () => {
   });
 
   test("with a minority that does not answer, and an error with more", async () => {
-    const world = having([
-      [complete, 9_000],
-      [complete, 8_000],
-      [complete, 7_000],
-    ]);
+    const world = having(everywhere);
     const seen = await of(world, 2);
     expect(seen).toMatchObject({ state: "complete", remaining: 8_000 });
     expect(seen.votes[2]).toEqual({ endpoint: "e3", state: "error", cause: expect.any(Error) });
@@ -133,60 +126,24 @@ describe("inspect", () => {
 describe("forget", () => {
   const nothing = [null, null, null];
 
-  test("removes result and counts at every endpoint, and says that there was something", async () => {
-    const world = having(
+  test.each<[what: string, Parameters<typeof having>[0], counts: readonly string[]]>([
+    [
+      "result and counts at every endpoint",
       [[complete, 9_000], undefined, [`N1 tb ${start} ab too-large`, 9_000]],
       ["A1 ta 1", "A1 tb 2", "no count"],
-    );
+    ],
+    ["only counts", [undefined, undefined, undefined], ["A1 ta 1"]],
+    ["a text that is not a record", [["text", 9_000], undefined, undefined], []],
+  ])("removes %s, and says that there was something", async (_what, texts, counts) => {
+    const world = having(texts, counts);
     const { idempotency } = runner(world);
     expect(await forgetKey(idempotency, "key")).toBe(true);
-    expect(textsOf(world)).toEqual(nothing);
-    expect(textsOf(world, "tries")).toEqual(nothing);
+    expect([textsOf(world), textsOf(world, "tries")]).toEqual([nothing, nothing]);
     expect(await forgetKey(idempotency, "key")).toBe(false);
   });
 
-  test.each([
-    ["only counts", [undefined, undefined, undefined], ["A1 ta 1"]],
-    ["a text that is not a record", [["text", 9_000], undefined, undefined], []],
-  ] as const)("removes %s", async (_what, texts, given) => {
-    const world = having(texts as Parameters<typeof having>[0], given);
-    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
-    expect(textsOf(world)).toEqual(nothing);
-    expect(textsOf(world, "tries")).toEqual(nothing);
-  });
-
-  test.each([
-    [20_000, 20_000],
-    [500, 1_000],
-  ])("leaves a run under way alone, whose lease lasts %i ms: try again in %i", async (ttl, retryAfter) => {
-    const world = having(
-      [
-        [pending, 100],
-        [pending, ttl],
-        [complete, 100],
-      ],
-      ["A1 ta 1"],
-    );
-    const { error } = await outcomeOf(forgetKey(runner(world).idempotency, "key"));
-    expect(error).toBeInstanceOf(InProgressError);
-    expect(error).toMatchObject({ key: "key", retryAfter });
-    expect(textsOf(world)).toEqual([pending, pending, complete]);
-    expect(textsOf(world, "tries")).toEqual(["A1 ta 1", null, null]);
-  });
-
-  test("removes nothing where a silent endpoint may complete a run's quorum", async () => {
-    const world = having([[pending, 9_000], [complete, 9_000], undefined]);
-    const { error } = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
-    expect(error).toBeInstanceOf(QuorumError);
-    expect(textsOf(world)).toEqual([pending, complete, null]);
-  });
-
   test("removes what it reaches, and says that a silent endpoint may keep a copy", async () => {
-    const world = having([
-      [complete, 9_000],
-      [complete, 9_000],
-      [complete, 9_000],
-    ]);
+    const world = having(everywhere);
     const failures: string[] = [];
     const client = runner(
       world,

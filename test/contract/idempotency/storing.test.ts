@@ -105,25 +105,17 @@ describe("storing a result", () => {
     expect(times).toHaveLength(2 * 41);
     expect(runtime.pending).toBe(0);
   });
-
-  test("ends with the first success, and leaves no timer that keeps the process alive", async () => {
-    const world = await unanswered({ lease: 2_000, wait: 700, backoff: { min: 50, max: 50 } });
-    for (const each of world.links) each.fate = () => "delivered";
-    await world.runtime.advance(50);
-    expect(world.call.value).toEqual({ status: "executed", value: "done" });
-    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
-    expect(world.runtime.pending).toBe(0);
-  });
 });
 
-describe("the end of a run", () => {
-  test.each<[what: string, fails: boolean, options: Pick<RunOptions<unknown>, "lock" | "maxAttempts">]>([
-    ["that is stored", false, {}],
-    ["that fails", true, {}],
-    ["that is stored, with a lock", false, { lock: "till" }],
-    ["that fails, with a lock", true, { lock: "till" }],
-    ["that fails, and was counted", true, { maxAttempts: 3 }],
-  ])("%s waits for its quorum, then no longer than the others usually take", async (_, fails, options) => {
+test.each<[what: string, fails: boolean, options: Pick<RunOptions<unknown>, "lock" | "maxAttempts">]>([
+  ["that is stored", false, {}],
+  ["that fails", true, {}],
+  ["that is stored, with a lock", false, { lock: "till" }],
+  ["that fails, with a lock", true, { lock: "till" }],
+  ["that fails, and was counted", true, { maxAttempts: 3 }],
+])(
+  "the end of a run %s waits for its quorum, then no longer than the others usually take",
+  async (_, fails, options) => {
     const world = virtualWorld();
     const { lock, maxAttempts } = options;
     const client = runner(world, { timeout: 1_000, maxAttempts });
@@ -139,5 +131,5 @@ describe("the end of a run", () => {
     // What was sent goes on.
     await world.runtime.advance(2_000);
     expect(records(world)).toEqual(Array(3).fill(fails ? null : 'C1 "done"'));
-  });
-});
+  },
+);

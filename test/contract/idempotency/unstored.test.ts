@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   type Codec,
   forgetKey,
@@ -89,37 +89,35 @@ test("every caller gets what is stored, the first one too", async () => {
   }
 });
 
-describe("the types of results", () => {
-  test("refuse results that JSON does not return as they were, unless there is a codec", () => {
-    interface Payment {
-      readonly id: number;
-      readonly note?: string;
-      readonly parts: readonly Payment[];
-      pay(): void;
-    }
-    const check = (idempotency: Idempotency, payment: Payment, anything: unknown, value: JsonValue) => {
-      idempotency.run("k", () => undefined);
-      idempotency.run("k", async ({ signal }) => (signal.aborted ? "x" : null));
-      idempotency.run("k", { scope: "s" }, async ({ signal }) => ({ aborted: signal.aborted }));
-      idempotency.run("k", async () => payment);
-      idempotency.run("k", () => anything);
-      idempotency.run("k", () => value);
-      idempotency.run("k", () => Promise.reject(new Error("no")));
-      const codec: Codec<Map<string, number>> = { encode: () => "", decode: () => new Map() };
-      idempotency.run("k", { codec }, () => new Map<string, number>());
-      // @ts-expect-error it comes back as a string
-      idempotency.run("k", () => new Date());
-      // @ts-expect-error JSON has none
-      idempotency.run("k", async () => 1n);
-      // @ts-expect-error it comes back as {}
-      idempotency.run("k", { scope: "s" }, async () => new Map<string, number>());
-      // @ts-expect-error it comes back as a string
-      idempotency.run("k", async () => ({ paid: { at: new Date() } }));
-      // @ts-expect-error it comes back as an object
-      idempotency.run("k", async () => [new Uint8Array(1)]);
-      // @ts-expect-error there is none
-      idempotency.run("k", () => () => 1);
-    };
-    expect(check).toBeTypeOf("function");
-  });
+test("the types of results refuse results that JSON does not return as they were, unless there is a codec", () => {
+  interface Payment {
+    readonly id: number;
+    readonly note?: string;
+    readonly parts: readonly Payment[];
+    pay(): void;
+  }
+  const check = (idempotency: Idempotency, payment: Payment, anything: unknown, value: JsonValue) => {
+    idempotency.run("k", () => undefined);
+    idempotency.run("k", async ({ signal }) => (signal.aborted ? "x" : null));
+    idempotency.run("k", { scope: "s" }, async ({ signal }) => ({ aborted: signal.aborted }));
+    idempotency.run("k", async () => payment);
+    idempotency.run("k", () => anything);
+    idempotency.run("k", () => value);
+    idempotency.run("k", () => Promise.reject(new Error("no")));
+    const codec: Codec<Map<string, number>> = { encode: () => "", decode: () => new Map() };
+    idempotency.run("k", { codec }, () => new Map<string, number>());
+    // @ts-expect-error it comes back as a string
+    idempotency.run("k", () => new Date());
+    // @ts-expect-error JSON has none
+    idempotency.run("k", async () => 1n);
+    // @ts-expect-error it comes back as {}
+    idempotency.run("k", { scope: "s" }, async () => new Map<string, number>());
+    // @ts-expect-error it comes back as a string
+    idempotency.run("k", async () => ({ paid: { at: new Date() } }));
+    // @ts-expect-error it comes back as an object
+    idempotency.run("k", async () => [new Uint8Array(1)]);
+    // @ts-expect-error there is none
+    idempotency.run("k", () => () => 1);
+  };
+  expect(check).toBeTypeOf("function");
 });
