@@ -41,18 +41,4 @@ describe.each(Object.entries(clients))("through %s", (_, connect) => {
       cause: { permanent: true, message: expect.stringContaining("Invalid token") },
     });
   });
-
-  test("a failure after the execution is not permanent, and is rolled back", async () => {
-    const name = newResource();
-    const usual = gateway.answer;
-    // What it answers where Redis replies too late for it.
-    gateway.answer = async (request) => {
-      gateway.answer = usual;
-      await usual(request);
-      return { status: 500 };
-    };
-    await expect(client().acquire(name)).rejects.toMatchObject({ cause: { permanent: false } });
-    const lock = await client().acquire(name, { wait: Infinity });
-    expect(await lock.release()).toBe(true);
-  });
 });

@@ -84,17 +84,6 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
     }
   });
 
-  test("a lock that is acquired and released while its slot moves leaves nothing behind", async () => {
-    const [holder, other] = [await experienced({ wait: 10_000 }), await experienced()];
-    const resource = newResource();
-    await cluster.moveSlotOf(keyOf(resource), async () => {
-      const lock = await holder.acquire(resource);
-      expect(await other.tryAcquire(resource)).toBeNull();
-      expect(await lock.release()).toBe(true);
-    });
-    expect((await cluster.keys()).filter(({ key }) => key.includes(":lock:"))).toEqual([]);
-  });
-
   // Of any name: test/unit/redis/keys.test.ts.
   test.each(["plain", "with a {tag} of its own", "}{", "{}{second}", "{ü 🔒}"])(
     "a resource has its lock, its counter and its tombstone in one slot: %j",

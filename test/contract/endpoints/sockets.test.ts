@@ -87,6 +87,19 @@ describe.skipIf(!redisServer)("over sockets", () => {
       return String(error).includes("not connected");
     }, "the client to notice");
   }
+  /** What comes of an acquire whose connection breaks before its reply. */
+  async function acquiredWithoutReply(endpoint: Endpoint): Promise<unknown> {
+    await (await redlockOf(endpoint).acquire("before")).release();
+    proxy.loses = "replies";
+    const acquired = redlockOf(endpoint)
+      .acquire("a")
+      .catch((error: unknown) => error);
+    await until(async () => (await keys()) === 1, "the lock to be stored");
+    proxy.loses = undefined;
+    proxy.down(true);
+    proxy.down(false);
+    return acquired;
+  }
   const causeOf = (error: unknown) => (error as QuorumError).votes[0]!.cause!;
 
   describe.each(clients)("%s", (via) => {
@@ -154,17 +167,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
     });
 
     test("a connection that breaks before the reply leaves one holder, or none", async () => {
-      const endpoint = open(via);
-      await (await redlockOf(endpoint).acquire("before")).release();
-      proxy.loses = "replies";
-      const acquired = redlockOf(endpoint)
-        .acquire("a")
-        .catch((error: unknown) => error);
-      await until(async () => (await keys()) === 1, "the lock to be stored");
-      proxy.loses = undefined;
-      proxy.down(true);
-      proxy.down(false);
-      const lock = await acquired;
+      const lock = await acquiredWithoutReply(open(via));
       if (via === "ioredis") {
         // Sent again: the script finds what it has stored.
         expect(await (lock as Awaited<ReturnType<Redlock["acquire"]>>).verify()).toBe(true);
@@ -237,14 +240,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
 
   test("ioredis without autoResendUnfulfilledCommands fails what it would forget", async () => {
     const endpoint = ioredisEndpoint(ioredis({ autoResendUnfulfilledCommands: false }));
-    await (await redlockOf(endpoint).acquire("before")).release();
-    proxy.loses = "replies";
-    const acquired = rejection(redlockOf(endpoint).acquire("a"));
-    await until(async () => (await keys()) === 1, "the lock to be stored");
-    proxy.loses = undefined;
-    proxy.down(true);
-    proxy.down(false);
-    expect(causeOf(await acquired).kind).toBe("network");
+    expect(causeOf(await acquiredWithoutReply(endpoint)).kind).toBe("network");
     await until(async () => (await keys()) === 0, "the rollback");
   });
 

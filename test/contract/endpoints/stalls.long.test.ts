@@ -88,18 +88,4 @@ describe.skipIf(!redisServer)("a real server", () => {
     expect((await foreign) ?? 0).toBeLessThan(1_000);
     await Promise.all(all);
   });
-
-  test.each(kinds)("over %s: 1 000 at once over a slow link are granted", async (kind) => {
-    const local = await openRealEndpoints(1);
-    opened.push(() => local.close());
-    const { proxy, endpoint } = await reach(kind, local);
-    proxy.rate = kind === "@upstash/redis" ? 600 : 300;
-    // The client, too, may be slow on a busy machine.
-    const redlock = new Redlock({ endpoints: [endpoint], wait: 30_000 });
-    await redlock.using("warm", async () => undefined);
-    const locks = await Promise.all(
-      Array.from({ length: 1_000 }, (_, index) => redlock.acquire(`n${index}`)),
-    );
-    expect(locks).toHaveLength(1_000);
-  });
 });

@@ -6,6 +6,7 @@ import {
   debounce,
   FairLock,
   Mailbox,
+  type MailboxHandler,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -14,7 +15,9 @@ import {
   singleton,
 } from "../../../src/sync/index.ts";
 
-type Calls = Readonly<Record<string, (redlock: Redlock, options: never) => Promise<unknown>>>;
+/** `work`: what it runs. Default: nothing may run. */
+type Call = (redlock: Redlock, options: never, work?: () => Promise<unknown>) => Promise<unknown>;
+type Calls = Readonly<Record<string, Call>>;
 
 export const unreachable = () => expect.unreachable("it must not run");
 
@@ -25,8 +28,13 @@ const semaphore = (redlock: Redlock) => new Semaphore(redlock, "n", { limit: 2 }
 const readWrite = (redlock: Redlock) => new ReadWriteLock(redlock, "n");
 const latch = (redlock: Redlock) => new CountDownLatch(redlock, "n", { count: 2 });
 const mailbox = (redlock: Redlock) => new Mailbox(redlock, "n");
+const handling =
+  (work: () => unknown): MailboxHandler<unknown> =>
+  async (messages) => {
+    for await (const _ of messages) await work();
+  };
 
-/** Every call of a synchronizer that takes options. None of them has anything to run. */
+/** Every call of a synchronizer that takes options. */
 export const everyCall: Calls = {
   "Semaphore.acquire": (redlock, options) => semaphore(redlock).acquire(options),
   "ReentrantLock.acquire": (redlock, options) => new ReentrantLock(redlock, "n").acquire(options),
@@ -38,15 +46,20 @@ export const everyCall: Calls = {
   "CountDownLatch.inspect": (redlock, options) => latch(redlock).inspect(options),
   "CyclicBarrier.arriveAndWait": (redlock, options) =>
     new CyclicBarrier(redlock, "n", { parties: 2 }).arriveAndWait("a", options),
-  "Mailbox.post": (redlock, options) => mailbox(redlock).post({ id: "a", value: 1 }, unreachable, options),
-  "Mailbox.drain": (redlock, options) => mailbox(redlock).drain(unreachable, options),
-  once: (redlock, options: object) => once(redlock, "n", { every: 60_000, ...options }, unreachable),
-  debounce: (redlock, options: object) => debounce(redlock, "n", { window: 50, ...options }, unreachable),
-  refreshOnce: (redlock, options: object) => refreshOnce(redlock, "n", { ...parts, ...options }),
+  "Mailbox.post": (redlock, options, work = unreachable) =>
+    mailbox(redlock).post({ id: "a", value: 1 }, handling(work), options),
+  "Mailbox.drain": (redlock, options, work = unreachable) => mailbox(redlock).drain(handling(work), options),
+  once: (redlock, options: object, work = unreachable) =>
+    once(redlock, "n", { every: 60_000, ...options }, work),
+  debounce: (redlock, options: object, work = unreachable) =>
+    debounce(redlock, "n", { window: 50, ...options }, work),
+  refreshOnce: (redlock, options: object, work = unreachable) =>
+    refreshOnce<unknown>(redlock, "n", { ...parts, write: () => true, refresh: work, ...options }),
   ...Object.fromEntries(
     (["skip", "coalesce", "cancel"] as const).map((mode) => [
       `singleton, ${mode}`,
-      (redlock: Redlock, options: object) => singleton(redlock, "n", { mode, ...options }, unreachable),
+      (redlock: Redlock, options: object, work: () => unknown = unreachable) =>
+        singleton(redlock, "n", { mode, ...options }, work),
     ]),
   ),
 };
