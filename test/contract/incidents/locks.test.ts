@@ -90,16 +90,14 @@ describe("a process that wakes up after its lock has expired", () => {
   });
 });
 
-describe("a release", () => {
-  test("compares and deletes in one command, and leaves a successor's lock alone", async () => {
-    const { redlock, links, put, values } = oneClient();
-    const lock = await redlock.acquire("r");
-    put("r", [0, 1, 2], "a successor's");
-    const before = links.map(({ sent }) => sent.length);
-    expect(await lock.release()).toBe(false);
-    expect(links.map(({ sent }, index) => sent.length - before[index]!)).toEqual([1, 1, 1]);
-    expect(values("r")).toEqual(new Array(3).fill("a successor's"));
-  });
+test("a release compares and deletes in one command, and leaves a successor's lock alone", async () => {
+  const { redlock, links, put, values } = oneClient();
+  const lock = await redlock.acquire("r");
+  put("r", [0, 1, 2], "a successor's");
+  const before = links.map(({ sent }) => sent.length);
+  expect(await lock.release()).toBe(false);
+  expect(links.map(({ sent }, index) => sent.length - before[index]!)).toEqual([1, 1, 1]);
+  expect(values("r")).toEqual(new Array(3).fill("a successor's"));
 });
 
 describe("an automatic extension", () => {

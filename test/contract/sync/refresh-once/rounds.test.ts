@@ -138,6 +138,21 @@ describe("what does not become a refresh", () => {
   });
 });
 
+test("a caller that gives up before it refreshes nothing, also while it reads under the lock", async () => {
+  const { client, call, runtime, store, server, pause, values } = newWorld();
+  const controller = new AbortController();
+  let reads = 0;
+  const read = async () => {
+    if (reads++ > 0) await pause(50);
+    return store.row;
+  };
+  const given = call(client(), { read, signal: controller.signal });
+  await runtime.advance(20);
+  controller.abort(new Error("closed"));
+  await runtime.advance(100);
+  expect([given.error, values("n"), server.used]).toEqual([new Error("closed"), nowhere, []]);
+});
+
 describe("a refresh under way", () => {
   test("goes on where its caller gives up, and is written", async () => {
     const { client, call, runtime, store, options } = newWorld();
