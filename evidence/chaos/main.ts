@@ -107,7 +107,7 @@ async function runFaults(
   const over = abortsAfter(seconds * 1000, signal);
   const losing = abortsAfter(seconds * 1000 * untilLosses, signal);
   const began = performance.now();
-  const faults = await injectFaults({ endpoints, fleet }, { draw: new Draw(seed), signal: over, losing });
+  const faults = await injectFaults({ endpoints, fleet, draw: new Draw(seed), signal: over, losing });
   return { seconds: (performance.now() - began) / 1000, faults };
 }
 

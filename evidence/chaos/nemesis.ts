@@ -38,14 +38,10 @@ export interface Fault extends Loss {
   readonly target: string;
 }
 
-/** What faults are injected into. */
-export interface FaultTargets {
+/** What faults are injected into, when and how. */
+interface FaultOptions {
   readonly endpoints: readonly LocalEndpoint[];
   readonly fleet: Fleet;
-}
-
-/** When and how faults are injected. */
-export interface FaultSchedule {
   /** Decides what, where and for how long. */
   readonly draw: Draw;
   /** Ends the faults. */
@@ -80,11 +76,8 @@ const outages: readonly FaultKind[] = [
  *
  * What follows from a fault depends on real time: the same random numbers give a similar run, not the same.
  */
-export async function injectFaults(
-  targets: FaultTargets,
-  schedule: FaultSchedule,
-): Promise<readonly Fault[]> {
-  const nemesis = new Nemesis(targets, schedule);
+export async function injectFaults(options: FaultOptions): Promise<readonly Fault[]> {
+  const nemesis = new Nemesis(options);
   // Wait for all loops, also when one fails: none may leave its fault unrepaired.
   const ended = await Promise.allSettled([
     nemesis.outages(),
@@ -99,27 +92,25 @@ export async function injectFaults(
 }
 
 class Nemesis {
-  readonly #targets: FaultTargets;
+  readonly #options: FaultOptions;
   readonly #draw: Draw;
   readonly #signal: AbortSignal;
-  readonly #losing: AbortSignal;
   readonly faults: Fault[] = [];
   readonly #down = new Set<LocalEndpoint>();
   /** How many endpoints may be down while a quorum stays up. */
   readonly #mostDown: number;
 
-  constructor(targets: FaultTargets, { draw, signal, losing }: FaultSchedule) {
-    const { length } = targets.endpoints;
-    this.#targets = targets;
-    this.#draw = draw;
-    this.#signal = signal;
-    this.#losing = losing;
+  constructor(options: FaultOptions) {
+    const { length } = options.endpoints;
+    this.#options = options;
+    this.#draw = options.draw;
+    this.#signal = options.signal;
     this.#mostDown = length - quorumOf(length);
   }
 
   /** Takes single endpoints down. First without, later with losses of memory. */
   async outages(): Promise<void> {
-    await this.#outagesUntil(this.#losing, this.#draw.deck(outages));
+    await this.#outagesUntil(this.#options.losing, this.#draw.deck(outages));
     const lost: FaultKind = "server killed, memory lost";
     const draw = this.#draw.deck([...outages, lost]);
     const first = [lost];
@@ -128,7 +119,7 @@ class Nemesis {
 
   async #outagesUntil(until: AbortSignal, draw: () => FaultKind): Promise<void> {
     while (!until.aborted) {
-      const endpoint = this.#draw.pick(this.#targets.endpoints);
+      const endpoint = this.#draw.pick(this.#options.endpoints);
       if (this.#down.size < this.#mostDown && !this.#down.has(endpoint)) {
         await this.#takeDown(endpoint, draw());
       }
@@ -172,7 +163,7 @@ class Nemesis {
   /** Takes so many endpoints down at once that no quorum is left. */
   async quorumOutages(): Promise<void> {
     for (await this.#pause(2000, 4000); !this.#signal.aborted; await this.#pause(4000, 9000)) {
-      const up = this.#targets.endpoints.filter((endpoint) => !this.#down.has(endpoint));
+      const up = this.#options.endpoints.filter((endpoint) => !this.#down.has(endpoint));
       const draw = this.#draw.deck(up);
       const taken = Array.from({ length: this.#mostDown + 1 - this.#down.size }, draw);
       const end = this.#begin("quorum down", taken.map(({ name }) => name).join(" "));
@@ -191,7 +182,7 @@ class Nemesis {
   async linkFaults(): Promise<void> {
     for (const draw = this.#draw.deck(linkRules); !this.#signal.aborted; await this.#pause(0, 300)) {
       const [kind, rule] = draw();
-      const endpoint = this.#draw.pick(this.#targets.endpoints);
+      const endpoint = this.#draw.pick(this.#options.endpoints);
       if (endpoint.faults.list().some(({ fault }) => fault === rule.fault)) continue;
       const undo = this.#addRule(endpoint, kind, rule);
       await this.#pause(400, 2000);
@@ -203,16 +194,16 @@ class Nemesis {
     for (; !this.#signal.aborted; await this.#pause(50, 400)) {
       const seat = this.#anySeat();
       const end = this.#begin("client stopped", `seat ${seat}`);
-      this.#targets.fleet.signal(seat, "SIGSTOP");
+      this.#options.fleet.signal(seat, "SIGSTOP");
       // Often longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
       await this.#pause(300, 3500);
-      this.#targets.fleet.signal(seat, "SIGCONT");
+      this.#options.fleet.signal(seat, "SIGCONT");
       end();
     }
   }
 
   async clientKills(): Promise<void> {
-    const { fleet } = this.#targets;
+    const { fleet } = this.#options;
     for (await this.#pause(1000, 2500); !this.#signal.aborted; await this.#pause(1500, 5000)) {
       const seat = this.#anySeat();
       const end = this.#begin("client killed", `seat ${seat}`);
@@ -243,7 +234,7 @@ class Nemesis {
   }
 
   #anySeat(): number {
-    return this.#draw.integer(0, this.#targets.fleet.size - 1);
+    return this.#draw.integer(0, this.#options.fleet.size - 1);
   }
 
   #pause(least: number, most: number): Promise<void> {
