@@ -140,7 +140,7 @@ export function countKeyOf(key: string): string {
 }
 
 /** A key of runs as it is stored. */
-export function hashOf(key: string): string {
+function hashOf(key: string): string {
   return createHash("sha256")
     .update(JSON.stringify(["sim", key]))
     .digest("hex");

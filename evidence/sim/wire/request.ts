@@ -82,12 +82,7 @@ export function nonceOf(value: string): string {
   return record ? record[1]! : value.slice(0, 33);
 }
 
-/** Whether a text is the record of an idempotent run that has ended. */
-export function isResult(text: string): boolean {
-  return /^[CN]1 /.test(text);
-}
-
 /** Whether a command stores the record of an idempotent run that has ended. Called for every request. */
 export function isCompletion(command: Command): boolean {
-  return command.some((word) => typeof word === "string" && isResult(word));
+  return command.some((word) => typeof word === "string" && /^[CN]1 /.test(word));
 }

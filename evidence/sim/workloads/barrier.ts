@@ -1,6 +1,7 @@
 import { CyclicBarrier } from "../../../src/sync/index.ts";
 import { Meeting } from "../checks/meetings.ts";
 import type { Draw } from "../draw.ts";
+import { entryOf } from "../field.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
@@ -24,12 +25,17 @@ export class BarrierWorkload implements Workload {
   }
 
   async perform(actor: Actor): Promise<void> {
-    const { process, calls } = actor;
+    const { process, calls, redlock } = actor;
     // The first processes are the parties; others have nothing to do here.
     if (this.#world.processes.indexOf(process) >= this.#faulty.count) return;
     const { wait: drawnWait, timeout, backoff, deadline, ttl } = drawOptions(actor);
     this.#faulty.joins(process.name);
-    const barrier = this.#barrierOf(actor);
+    const parties = this.#faulty.count;
+    const barrier = entryOf(
+      this.#barriers,
+      process,
+      () => new CyclicBarrier(redlock, "shuffle", { parties }),
+    );
     const signal = drawSignal(actor, ttl);
     const wait = actor.draw.pick([drawnWait, 2 * ttl]);
     const options = { wait, timeout, backoff, deadline, signal };
@@ -69,12 +75,5 @@ export class BarrierWorkload implements Workload {
   #passed(meeting: Meeting, { name }: Process, generation: number): void {
     this.#world.count("barrier passed");
     meeting.passed(name, generation);
-  }
-
-  #barrierOf({ redlock, process }: Actor): CyclicBarrier {
-    const known = this.#barriers.get(process);
-    const barrier = known ?? new CyclicBarrier(redlock, "shuffle", { parties: this.#faulty.count });
-    this.#barriers.set(process, barrier);
-    return barrier;
   }
 }

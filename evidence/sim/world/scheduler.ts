@@ -33,11 +33,6 @@ export class Scheduler extends EventQueue {
     });
   }
 
-  /** Lets time pass at once, where no event settles a promise. */
-  pass(until: number): void {
-    while (this.#next(until));
-  }
-
   /** Runs the next event that is due by `until`, and the quiet ones before it, or returns false. */
   #next(until: number): boolean {
     do {
