@@ -6,7 +6,7 @@ import { devPageScript } from "./dev-page.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
-const firstPort = 8787;
+const usualPort = 8787;
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop.abort());
@@ -28,7 +28,7 @@ async function run() {
   const endpointsPage = await openPage(local, { script: devPageScript });
   closers.push(endpointsPage.close);
   const secrets = randomSecrets();
-  const port = await freePort(firstPort);
+  const port = (await isFree(usualPort)) ? usualPort : 0;
   const worker = await startWorker({
     bindings: { ...secrets, ...local.env() },
     port,
@@ -74,14 +74,7 @@ function exports(variables) {
     .join("\n");
 }
 
-/** The first free port from `port` on. */
-async function freePort(port) {
-  for (let candidate = port; candidate < port + 100; candidate++) {
-    if (await isFree(candidate)) return candidate;
-  }
-  throw new Error(`no port is free from ${port} to ${port + 99}`);
-}
-
+/** Whether the Worker can listen there, where the address of an earlier run stays true. */
 function isFree(port) {
   const server = createServer();
   return new Promise((resolve) => {

@@ -6,6 +6,7 @@ import { Keyspace } from "./engine/keyspace.ts";
 import { ReplyError } from "./engine/reply-error.ts";
 import { type Sql, SqlStorage } from "./engine/sql-storage.ts";
 import type { Reply } from "./twins/twin.ts";
+import { twins } from "./twins/twins.ts";
 
 /** The part of a Durable Object's state that a {@link LockServer} uses. */
 export interface LockServerState {
@@ -50,7 +51,7 @@ export class LockServer {
     this.#context = {
       space: new Keyspace(this.#storage),
       commands,
-      loaded: undefined,
+      scripts: twins,
       executed: 0,
       publish: (channel, payload) => this.#channels.publish(channel, payload),
       subscribers: (channel) => this.#channels.subscribers(channel),
@@ -66,7 +67,9 @@ export class LockServer {
       return new Response(this.#channels.subscribe(searchParams.get("channel") ?? ""), { headers });
     }
     const commands = (await request.json()) as readonly (readonly (string | number)[])[];
-    return Response.json(this.#executeAll(commands.map((words) => words.map(String))));
+    return Response.json(
+      this.#executeAll(await Promise.all(commands.map((words) => byHash(words.map(String))))),
+    );
   }
 
   /** Deletes what has expired. */
@@ -102,6 +105,15 @@ export class LockServer {
       this.#hasAlarm = false;
     }
   }
+}
+
+/** A command with the hash of its script in place of the text, if this version has the script. */
+async function byHash(command: readonly string[]): Promise<readonly string[]> {
+  const [name = "", text = "", ...rest] = command;
+  if (!/^EVAL$/i.test(name)) return command;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
+  const sha = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return twins.has(sha) ? ["EVALSHA", sha, ...rest] : command;
 }
 
 /** The error for what this server does not have. */

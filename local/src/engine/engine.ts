@@ -4,10 +4,10 @@ import { commandOf, execute } from "../../../lock-server/src/engine/execute.ts";
 import { Keyspace } from "../../../lock-server/src/engine/keyspace.ts";
 import { MapStorage } from "../../../lock-server/src/engine/map-storage.ts";
 import { ReplyError, syntaxError } from "../../../lock-server/src/engine/reply-error.ts";
-import { upstashFlag } from "../../../lock-server/src/engine/scripts.ts";
 import type { Reply, Twin } from "../../../lock-server/src/twins/twin.ts";
 import { systemRuntime } from "../runtime.ts";
 import { type Dialect, dialectCheck } from "./dialect.ts";
+import { scriptCommands, upstashFlag } from "./scripts.ts";
 import { toolCommands } from "./tools.ts";
 
 /** Options of an {@link Engine}. */
@@ -79,8 +79,12 @@ export class Engine {
     const all = () => this.#storage.keys.filter((key) => space.head(key));
     this.#context = {
       space,
-      commands: { ...commandsOf(dialect), ...toolCommands({ all, clear: () => this.#storage.clear() }) },
-      loaded: this.#loaded,
+      commands: {
+        ...commandsOf(dialect),
+        ...scriptCommands(this.#loaded),
+        ...toolCommands({ all, clear: () => this.#storage.clear() }),
+      },
+      scripts: this.#loaded,
       executed: 0,
       publish: (channel, payload) => this.#publish(channel, payload),
       subscribers: (channel) => this.#subscribers.get(channel)?.size ?? 0,

@@ -17,7 +17,14 @@ function matches(pattern: string): (name: string) => boolean {
   return (name) => expression.test(name);
 }
 
-/** All keys in one step: COUNT is a hint, and they are in memory anyway. */
+/** The place of a key in the walk of SCAN. It is a hash: a key that stays is found, whatever comes and goes meanwhile. */
+function placeOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(key)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return 1 + (hash >>> 0);
+}
+
+/** Walks over all keys, by their places. */
 const scan =
   (keys: Keys): Command =>
   (_, [cursor, ...options]) => {
@@ -27,8 +34,13 @@ const scan =
       if (!Object.hasOwn(given, name) || value === undefined) throw syntaxError();
       given[name] = value;
     }
-    if (integer(given.COUNT!) < 1) throw syntaxError();
-    return ["0", integer(cursor!) === 0 ? keys.all().filter(matches(given.MATCH!)) : []];
+    const [from, count] = [integer(cursor!), integer(given.COUNT!)];
+    if (count < 1) throw syntaxError();
+    const rest = keys.all().filter((key) => placeOf(key) >= from);
+    rest.sort((one, other) => placeOf(one) - placeOf(other));
+    const next = rest.slice(count).find((key) => placeOf(key) > placeOf(rest[count - 1]!));
+    const step = next === undefined ? rest : rest.slice(0, rest.indexOf(next));
+    return [String(next === undefined ? 0 : placeOf(next)), step.filter(matches(given.MATCH!))];
   };
 
 const getRange: Command = ({ space }, [key, from, to]) => {

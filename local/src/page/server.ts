@@ -1,6 +1,6 @@
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { accessOf } from "../rest/http/authorize.ts";
-import { answerFaults, isLoopback } from "../rest/http/faults-api.ts";
+import { answerFaults, isLoopback, refused } from "../rest/http/faults-api.ts";
 import { type Listener, listen } from "../rest/http/listen.ts";
 import type { LocalEndpoints } from "../rest/start.ts";
 import { pageCss, pageHtml } from "./html.ts";
@@ -94,8 +94,6 @@ async function answer(request: Request, address: string, served: Served): Promis
     watch.tick();
   }
 }
-
-const refused = (status: number, error: string): Response => Response.json({ error }, { status });
 
 /** The files of the page. The map of the script stays on the disk. */
 const files: Readonly<

@@ -6,8 +6,8 @@ import type { ReplyError } from "./reply-error.ts";
 export interface CommandContext {
   readonly space: Keyspace;
   readonly commands: CommandTable;
-  /** The scripts that were sent by their texts, by hash; undefined: all scripts are known from the beginning. */
-  readonly loaded: Map<string, Twin> | undefined;
+  /** The scripts that EVALSHA runs, by their hashes. */
+  readonly scripts: ReadonlyMap<string, Twin>;
   /** How many commands were executed, those of scripts included. */
   executed: number;
   /** Sends a message, and returns how many subscribers there are. */

@@ -1,52 +1,23 @@
-import { sha1 } from "@noble/hashes/legacy.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { type Reply, type Twin, type TwinCall, TwinError } from "../twins/twin.ts";
-import { twins } from "../twins/twins.ts";
 import type { Command, CommandContext, CommandTable } from "./command.ts";
-import { execute, unknownCommand } from "./execute.ts";
+import { execute } from "./execute.ts";
 import { integer, ReplyError } from "./reply-error.ts";
 
-// EVAL, EVALSHA and SCRIPT without Lua: the scripts of this version of redlock-edge are known, and their twins run.
+// EVAL and EVALSHA without Lua: the scripts of this version of redlock-edge are known, and their twins run.
 
-/** The first line of a script that only Upstash knows: the rest does the same without it. */
-export const upstashFlag = "#!lua flags=allow-key-locking\n";
-
-const evalText: Command = (context, [text, ...rest]) => run(context, load(context, text!).twin, rest);
+/** A script by its text: who knows the text has put EVALSHA in its place before. */
+const evalText: Command = (context) => {
+  throw context.unknown("script");
+};
 
 const evalHash: Command = (context, [hash, ...rest]) => {
-  const twin = (context.loaded ?? twins).get(hash!.toLowerCase());
+  const twin = context.scripts.get(hash!.toLowerCase());
   if (!twin) throw new ReplyError("NOSCRIPT No matching script");
-  return run(context, twin, rest);
+  return runTwin(context, twin, rest);
 };
 
-const script: Command = (context, [subcommand, ...words]) => {
-  switch (subcommand!.toUpperCase()) {
-    case "LOAD":
-      return load(context, words[0] ?? "").sha;
-    case "EXISTS":
-      return words.map((sha) => Number((context.loaded ?? twins).has(sha.toLowerCase())));
-    case "FLUSH":
-      context.loaded?.clear();
-      return "OK";
-    default:
-      throw unknownCommand(context, `SCRIPT ${subcommand}`);
-  }
-};
-
-/** The id of a script. Not by Web Crypto, which has only promises: a command is executed at once. */
-const shaOf = (text: string) => bytesToHex(sha1(utf8ToBytes(text)));
-
-/** The twin of a text, whose hash is known from now on. */
-function load(context: CommandContext, text: string): { readonly sha: string; readonly twin: Twin } {
-  const sha = shaOf(text);
-  const plain = text.startsWith(upstashFlag) ? shaOf(text.slice(upstashFlag.length)) : sha;
-  const twin = twins.get(plain);
-  if (!twin) throw context.unknown("script");
-  context.loaded?.set(sha, twin);
-  return { sha, twin };
-}
-
-function run(context: CommandContext, twin: Twin, [count, ...words]: readonly string[]): Reply {
+/** Runs a twin with the number of its keys, its keys and its arguments. */
+export function runTwin(context: CommandContext, twin: Twin, [count, ...words]: readonly string[]): Reply {
   const keys = integer(count!);
   if (keys < 0) throw new ReplyError("ERR Number of keys can't be negative");
   if (keys > words.length) throw new ReplyError("ERR Number of keys can't be greater than number of args");
@@ -63,5 +34,4 @@ function run(context: CommandContext, twin: Twin, [count, ...words]: readonly st
 export const scriptCommands: CommandTable = {
   EVAL: [evalText, [2, Infinity]],
   EVALSHA: [evalHash, [2, Infinity]],
-  SCRIPT: [script, [1, Infinity]],
 };

@@ -24,9 +24,9 @@ export function withFaults(
   line: Line,
 ): (request: Request, onCommand?: OnCommand) => Promise<Answer> {
   return async function answer(request, onCommand) {
-    const body = Buffer.from(await request.arrayBuffer());
+    const body = Buffer.from(await request.clone().arrayBuffer());
     const [[command = ""] = []] = commandsIn(request.url, body);
-    const execute = () => handle(copyOf(request, body), onCommand);
+    const execute = () => handle(request.clone(), onCommand);
     const carried = await line.carry(command, { execute, discard });
     if (carried === "silence") return carried;
     if (typeof carried === "string") return "reset";
@@ -46,12 +46,6 @@ export function isStream({ headers }: Response): boolean {
 /** Ends the stream of a response that nobody gets. */
 function discard(response: Response): void {
   if (isStream(response)) void response.body?.cancel();
-}
-
-function copyOf(request: Request, body: Buffer): Request {
-  const { method, headers, url } = request;
-  const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
-  return new Request(url, { method, headers, ...(hasBody && { body: new Uint8Array(body) }) });
 }
 
 const reasons: Record<number, string> = {
