@@ -137,17 +137,6 @@ describe("where as many requests are open as may be", () => {
   });
 });
 
-test.each([
-  ["few commands share one", 25, [25]],
-  ["more are divided, so that a slow server answers a part of them in time", 60, [25, 25, 10]],
-  ["many are divided among all that may be open", 1_000, [250, 250, 250, 250]],
-])("of the requests that may be open, %s", async (_, count, expected) => {
-  const { sent, send } = rig(4);
-  for (const command of pings(count)) void send(command);
-  await turn();
-  expect(sizes(sent)).toEqual(expected);
-});
-
 describe("a request that several share", () => {
   test("goes on while one of them waits, and its answer counts for all", async () => {
     const { sent, send } = rig();
