@@ -10,7 +10,7 @@ type Agent = typeof import("../../examples/agent/agent.ts");
 
 it("examples/agent refunds once per step, whatever the model writes, and refuses another refund in its place", async () => {
   const { refund } = await importInNode<Agent>("agent/agent.ts", {
-    ...at.stage.local.env(),
+    ...at.local.env(),
     SHOP_URL: at.service.url,
   });
   const place = { run: randomUUID(), step: 3 };
@@ -28,7 +28,7 @@ it("examples/agent refunds once per step, whatever the model writes, and refuses
 
 it("examples/agent refunds once per run for the same arguments, in any order, where there are no steps", async () => {
   const { refund } = await importInNode<Agent>("agent/agent.ts", {
-    ...at.stage.local.env(),
+    ...at.local.env(),
     SHOP_URL: at.service.url,
   });
   const place = { run: randomUUID() };

@@ -7,7 +7,7 @@ import { staged } from "./stage.ts";
 
 const at = staged();
 
-const env = () => ({ ...at.stage.local.env(), BOT_URL: at.service.url, WEBHOOK_TOKEN: "secret" });
+const env = () => ({ ...at.local.env(), BOT_URL: at.service.url, WEBHOOK_TOKEN: "secret" });
 
 async function startServer(more: Readonly<Record<string, string>> = {}) {
   const server = startNode([await bundleForNode("chat/server.ts")], { ...env(), PORT: "0", ...more });
@@ -67,9 +67,9 @@ describe.each(Object.entries(platforms))("examples/chat on %s", (_, start) => {
 
   it("does not answer 202 if no database has the message", async () => {
     const { deliver } = delivering(await start());
-    for (const { faults } of at.stage.local.endpoints) faults.add({ fault: "status", status: 401 });
+    for (const { faults } of at.local.endpoints) faults.add({ fault: "status", status: 401 });
     const status = await deliver("a");
-    for (const { faults } of at.stage.local.endpoints) faults.clear();
+    for (const { faults } of at.local.endpoints) faults.clear();
     expect([status, ...answered()]).toEqual([503]);
   });
 

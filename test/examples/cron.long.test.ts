@@ -9,7 +9,7 @@ const at = staged();
 
 it("examples/cron/interval runs on one of three replicas that start at once, and on none that starts later", async () => {
   const example = await bundleForNode("cron/interval.mjs");
-  const start = () => startNode([example], { ...at.stage.local.env(), REPORTS_URL: at.service.url });
+  const start = () => startNode([example], { ...at.local.env(), REPORTS_URL: at.service.url });
   const replicas = [start(), start(), start()];
   const codes = await Promise.all(replicas.map(({ ended }) => ended));
   expect(codes, replicas.map(({ output }) => output()).join()).toEqual([0, 0, 0]);
@@ -24,7 +24,7 @@ it("examples/cron/interval runs on one of three replicas that start at once, and
 it("examples/cron/long-job runs on one replica at a time", async () => {
   at.service.rule = ({ path }) => (path === "/pages/3" ? 404 : undefined);
   const example = await bundleForNode("cron/long-job.mjs");
-  const start = () => startNode([example], { ...at.stage.local.env(), INDEX_URL: at.service.url });
+  const start = () => startNode([example], { ...at.local.env(), INDEX_URL: at.service.url });
   const first = start();
   const page = await at.service.next();
   expect(Number(page.headers["x-fence"])).toBeGreaterThan(0);

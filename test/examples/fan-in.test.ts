@@ -16,7 +16,7 @@ const at = staged();
 
 const start = () =>
   importInNode<Instance>("fan-in/handler.ts", {
-    ...at.stage.local.env(),
+    ...at.local.env(),
     IMPORT_WEBHOOK_SECRET: secret,
     WAREHOUSE_URL: at.service.url,
   });

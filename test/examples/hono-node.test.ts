@@ -9,7 +9,7 @@ const at = staged();
 
 async function start() {
   const server = startNode([await bundleForNode("hono-node/server.ts")], {
-    ...at.stage.local.env(),
+    ...at.local.env(),
     API_KEYS: '{"key-of-acme":"acme"}',
     LEDGER_URL: at.service.url,
     PORT: "0",
@@ -48,7 +48,7 @@ it("examples/hono-node closes an account under a lock, one request at a time", a
   at.service.rule = () => undefined;
   const first = request("DELETE", "/account");
   const call = await at.service.next();
-  const requests = () => at.stage.local.endpoints.reduce((sum, { log }) => sum + log.requests, 0);
+  const requests = () => at.local.endpoints.reduce((sum, { log }) => sum + log.requests, 0);
   const before = requests();
   const second = request("DELETE", "/account");
   await until(() => requests() > before, "the second request to try to acquire the lock");

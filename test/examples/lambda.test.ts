@@ -9,7 +9,7 @@ const at = staged();
 const context = (ms = 30_000) => ({ getRemainingTimeInMillis: () => ms }) as Context;
 
 it("examples/lambda-middy runs one handler of a name at a time, and releases after a failure", async () => {
-  const endpoints = endpointsFromEnv(at.stage.local.env());
+  const endpoints = endpointsFromEnv(at.local.env());
   const redlock = new Redlock({ endpoints, timeout: 20_000, ttl: 60_000 });
   const handler = middy()
     .use(withLock<{ invoice: string; fails: boolean }>(redlock, ({ invoice }) => invoice))

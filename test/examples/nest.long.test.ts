@@ -13,7 +13,7 @@ async function startReplica(): Promise<(customer: string) => Promise<{ status: n
   const example = await bundleForNode("nest/app.ts", {
     external: optional.flatMap((name) => [name, `${name}/*`]),
   });
-  const replica = startNode([example], { ...at.stage.local.env(), REPORTS_URL: at.service.url, PORT: "0" });
+  const replica = startNode([example], { ...at.local.env(), REPORTS_URL: at.service.url, PORT: "0" });
   const [, port] = await replica.printed(/listening on \S+:(\d+)/);
   return async (customer) => {
     const response = await fetch(`http://127.0.0.1:${port}/reports/${customer}`, { method: "POST" });

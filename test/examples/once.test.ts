@@ -20,7 +20,7 @@ type Send = (id: string) => Promise<Answer>;
 
 const at = staged();
 const secret = "whsec_of-the-sender";
-const env = () => at.stage.local.env();
+const env = () => at.local.env();
 
 /** By example: starts it. */
 const examples: Readonly<Record<string, (example: string) => Promise<Send>>> = {

@@ -6,7 +6,7 @@ import { staged } from "./stage.ts";
 const at = staged();
 
 it("examples/otel/console prints the spans of its job, and the metrics", async () => {
-  const example = startNode([await bundleForNode("otel/console.mjs")], at.stage.local.env());
+  const example = startNode([await bundleForNode("otel/console.mjs")], at.local.env());
   expect(await example.ended, example.output()).toBe(0);
   const output = example.output();
   expect(output).toContain("the payment was executed");

@@ -28,7 +28,7 @@ const inPackages = (path: string) => join(packages, path);
 /** The client of one process, and its events. */
 function processOf(options: Partial<RedlockOptions> = {}) {
   const events: RedlockEvent[] = [];
-  const { endpoints } = at.stage.local;
+  const { endpoints } = at.local;
   const onEvent = (event: RedlockEvent) => void events.push(event);
   const redlock = new Redlock({ endpoints, timeout: beyondTests, onEvent, ...options });
   const seen = (type: RedlockEvent["type"]) => until(() => events.some((event) => event.type === type));
@@ -229,7 +229,7 @@ describe("examples/chat-sdk with a mailbox", () => {
 describe("examples/medusa", () => {
   /** The provider of one process. */
   async function providerOf(): Promise<Any> {
-    const example = await importInNode<Any>("medusa/locking.ts", at.stage.local.env());
+    const example = await importInNode<Any>("medusa/locking.ts", at.local.env());
     return new example.default.services[0]();
   }
 

@@ -12,7 +12,7 @@ import { staged } from "./stage.ts";
 
 const at = staged();
 const secret = "whsec_of-the-sender";
-const env = () => ({ ...at.stage.local.env(), WAREHOUSE_URL: at.service.url });
+const env = () => ({ ...at.local.env(), WAREHOUSE_URL: at.service.url });
 const context = (ms = 30_000) => ({ getRemainingTimeInMillis: () => ms }) as Context;
 const post = (url: string, { headers, body }: Pick<Delivery, "headers" | "body">) =>
   new Request(url, { method: "POST", headers, body });

@@ -10,8 +10,6 @@ export interface Call {
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
-  /** Whether the caller disconnected before the answer. */
-  aborted: boolean;
   /** Answers it, if `rule` did not. */
   answer(status: number, body?: string): void;
 }
@@ -39,15 +37,11 @@ async function openService(): Promise<Service> {
       path: incoming.url ?? "",
       headers: incoming.headers,
       body,
-      aborted: false,
       answer(status, text = JSON.stringify({ call: calls.indexOf(call) + 1 })) {
         outgoing.writeHead(status, { "content-type": "application/json" });
         outgoing.end(text);
       },
     };
-    outgoing.once("close", () => {
-      call.aborted ||= !outgoing.writableFinished;
-    });
     calls.push(call);
     const status = service.rule(call);
     if (status !== undefined) call.answer(status);
@@ -70,36 +64,21 @@ async function openService(): Promise<Service> {
   return service;
 }
 
-/** Three endpoints, in front of real Redis servers where available. */
-export interface Stage {
-  readonly local: LocalEndpoints;
-  /** Runs a command on every endpoint. */
-  each(...command: readonly (string | number)[]): Promise<unknown[]>;
-}
-
-async function openStage(): Promise<Stage> {
-  const local = await start({ count: 3 });
-  return {
-    local,
-    each: (...command) => Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command))),
-  };
-}
-
-/** The endpoints of a file's tests, and a service for each test. */
-export function staged(): { readonly stage: Stage; readonly service: Service } {
-  let stage: Stage;
+/** Three endpoints for a file's tests, in front of real Redis servers where available, and a service for each test. */
+export function staged(): { readonly local: LocalEndpoints; readonly service: Service } {
+  let local: LocalEndpoints;
   let service: Service;
   beforeAll(async () => {
-    stage = await openStage();
+    local = await start({ count: 3 });
   });
-  afterAll(() => stage.local.close());
+  afterAll(() => local.close());
   beforeEach(async () => {
     service = await openService();
   });
   afterEach(() => service.close());
   return {
-    get stage() {
-      return stage;
+    get local() {
+      return local;
     },
     get service() {
       return service;

@@ -5,8 +5,8 @@ import { staged } from "./stage.ts";
 const at = staged();
 
 it("examples/vercel/api/report makes one report a day, for who knows the secret", async () => {
-  await at.stage.each("FLUSHALL");
-  const env = { ...at.stage.local.env(), CRON_SECRET: "0123456789abcdef", REPORTS_URL: at.service.url };
+  await Promise.all(at.local.endpoints.map((endpoint) => endpoint.execute(["FLUSHALL"])));
+  const env = { ...at.local.env(), CRON_SECRET: "0123456789abcdef", REPORTS_URL: at.service.url };
   type Report = { GET(request: Request): Promise<Response> };
   const { GET } = await importInNode<Report>("vercel/api/report.ts", env);
   const tick = (secret: string) =>

@@ -24,7 +24,7 @@ it("examples/oauth refreshes an expired token once for ten requests, and keeps t
     return Response.json({ access_token, refresh_token: login.valid, expires_in: 3_600 });
   };
   const worker = await startInWorkerd("oauth/worker.ts", {
-    bindings: { ...at.stage.local.env(), CLIENT_ID: "id", CLIENT_SECRET: "secret" },
+    bindings: { ...at.local.env(), CLIENT_ID: "id", CLIENT_SECRET: "secret" },
     d1Databases: ["DB"],
     async outboundService(request: Request) {
       const { hostname } = new URL(request.url);
@@ -61,7 +61,7 @@ it("examples/oauth refreshes an expired token once for ten requests, and keeps t
 
 it("examples/d1-fence takes five amounts that are requested at once, and nothing when a later holder has the row", async () => {
   const worker = await startInWorkerd("d1-fence/worker.ts", {
-    bindings: at.stage.local.env(),
+    bindings: at.local.env(),
     d1Databases: ["DB"],
   });
   const db = await worker.getD1Database("DB");
@@ -87,7 +87,7 @@ it("examples/d1-fence takes five amounts that are requested at once, and nothing
 
 it("examples/partner-calls allows four calls at once from two Workers together", async () => {
   // They wait up to a minute for a permit.
-  const bindings = { ...at.stage.local.env(), PARTNER_URL: at.service.url, WAIT_MS: "60000" };
+  const bindings = { ...at.local.env(), PARTNER_URL: at.service.url, WAIT_MS: "60000" };
   const start = () => startInWorkerd("partner-calls/worker.ts", { bindings });
   const workers = await Promise.all([start(), start()]);
   at.service.rule = () => undefined;

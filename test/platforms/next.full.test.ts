@@ -80,7 +80,7 @@ async function startNext(env: Readonly<Record<string, string>>, node?: string) {
   const port = await freePort();
   const given = {
     ...offline,
-    ...at.stage.local.env(),
+    ...at.local.env(),
     API_KEYS: '{"of-the-shop":"shop"}',
     GITHUB_WEBHOOK_SECRET: secret,
     LEDGER_URL: at.service.url,

@@ -30,9 +30,8 @@ class QueueLog extends Log implements Queue {
 
 /** The receiver and the consumer as two Workers, and a queue of Miniflare between them. */
 async function open(settings: object) {
-  const [endpoint] = at.stage.local.endpoints;
-  const kill = async () => ({ headers: { "x-kill": "1" } });
-  const [receiver, consumer] = await Promise.all([openWire(endpoint, kill), openWire(endpoint, kill)]);
+  const [endpoint] = at.local.endpoints;
+  const [receiver, consumer] = await Promise.all([openWire(endpoint), openWire(endpoint)]);
   const queue = new QueueLog();
   const example = {
     ...(await bundleForWorkerd("../test/examples/queues/mortal.ts")),

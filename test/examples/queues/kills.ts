@@ -56,7 +56,7 @@ export function checkout(order: string): Delivery {
 }
 
 /** Delivers an event as Stripe does, again and again until the answer is a success. */
-export async function untilAccepted(deliver: Scene["deliver"], order: string): Promise<void> {
+async function untilAccepted(deliver: Scene["deliver"], order: string): Promise<void> {
   await until(async () => {
     const status = await deliver(checkout(order)).catch(() => 0);
     return status >= 200 && status < 300;
