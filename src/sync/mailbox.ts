@@ -69,7 +69,8 @@ export interface PostOptions extends Omit<WaitOptions, "autoExtend"> {
 /** The result of `post`. */
 export interface Posted {
   /**
-   * - `handled`: by this call, or by another one while this call stood by;
+   * - `handled`: by this call, or by another one while this call stood by, which may also have given it up (`maxAttempts`) or
+   *   dropped it (`onFull`);
    * - `queued`: the call that has the turn will handle it, or the next one that takes the turn;
    * - `duplicate`: a message with this id was handled, or given up, before.
    */
