@@ -30,6 +30,22 @@ function drawDiagram(text) {
   );
 }
 
+/** Gives each cell the name of its column, because a phone shows a row of three columns or more as a list. */
+function labelCells(markdown) {
+  markdown.core.ruler.push("labels", ({ tokens }) => {
+    let names = [];
+    let column = 0;
+    for (const [index, token] of tokens.entries()) {
+      if (token.type === "thead_open") names = [];
+      if (token.type === "tr_open") column = 0;
+      if (token.type === "th_open") names.push(plainTextOf(tokens[index + 1]));
+      if (token.type === "td_open") token.attrSet("data-label", names[column++]);
+    }
+  });
+}
+
+const plainTextOf = ({ children }) => children.map(({ content }) => content).join("");
+
 /** What a link to a page shows in a chat. The picture needs a whole address. */
 function preview(path, { title, description: text }) {
   const properties = {
@@ -97,6 +113,7 @@ export default defineConfig({
     config(markdown) {
       markdown.disable("emoji");
       addressRows(markdown);
+      labelCells(markdown);
       const { fence } = markdown.renderer.rules;
       markdown.renderer.rules.fence = (tokens, index, ...rest) =>
         tokens[index].info === "mermaid" && markdown.options.highlight
