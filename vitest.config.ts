@@ -45,7 +45,6 @@ export const long = [
   "test/contract/endpoints/{sockets,sockets-*,upstash-sdk-contract,dialects}.test.ts",
   "test/contract/command/sockets.test.ts",
   // In real time: an outage, and what other tests have faked.
-  "test/contract/idempotency/servers.test.ts",
   "test/contract/fake-timers.test.ts",
   // Whether the local endpoints, their processes, and the twins of scripts do what Redis does.
   "local/test/rest-protocol/**/*.test.ts",

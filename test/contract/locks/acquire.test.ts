@@ -58,7 +58,18 @@ describe("a failed acquire", () => {
   });
 });
 
-test("answers that come too late a lock whose answers took longer than its ttl is not a lock: it is rolled back", async () => {
+test("the last round waits for a slow endpoint whose answer decides", async () => {
+  const { runtime, client, put, late } = virtualWorld();
+  put("r", [1]);
+  const { redlock, links } = client();
+  // Longer than a round waits that another one follows.
+  links[2]!.fate = () => late(80);
+  const call = watch(redlock.acquire("r", { wait: 0 }));
+  await takes(runtime, call, 80);
+  expect(call.error).toBeUndefined();
+});
+
+test("a lock whose answers took longer than its ttl is not a lock: it is rolled back", async () => {
   const { runtime, values, slow, redlock, links } = oneClient({ ttl: 100, wait: 0 });
   // Of which 1 ms and 2 ms are drift: exactly nothing remains.
   for (const each of links) each.fate = ([name]) => (name === "SET" ? slow(97) : "delivered");
