@@ -125,8 +125,9 @@ export class Mailboxes {
   sent({ process, server }: Way, token: string, mail: Mail): void {
     if (mail.op === "end" && this.#attempts.has(token)) this.#placeOf(server, token).isReturned = true;
     if (mail.op !== "post") return;
-    this.#last.set(process, token);
+    // A request may be sent again, for example because a server has forgotten the script.
     if (!this.#attempts.has(token)) {
+      this.#last.set(process, token);
       const { now } = this.#world;
       this.#attempts.set(token, { process, sent: now, places: new Map(), closedAt: undefined });
     }
