@@ -2,7 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `mailboxScript`, which says what it does. */
 export const mailboxTwin: Twin = {
-  sha: "4f2b48dcd4414cce2ad22903a02641ffb16d8170",
+  sha: "b2cb9ac47b67bd422c8cdde033988c3292868f22",
   run,
 };
 
@@ -118,7 +118,9 @@ function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: S
   const [, , ttl, , , givenStamp, own, limit, id] = args as string[];
   let [from, value] = [args[9], args[10]];
   if (keys[5] !== undefined) place.forget(args[11]!, keys[5]);
-  if (id !== undefined && found[4] != null) return [token, "handled"];
+  if (id !== undefined && found[4] != null) {
+    return holder === token ? [token, "stored", token, place.look(new Set(), 0)] : [token, "handled"];
+  }
   const name = id ?? "";
   const [lastStamp, next, known, caller] = place.fields("last", "next", `v${name}`, `c${name}`);
   const last = whole(lastStamp ?? 0);

@@ -59,7 +59,11 @@ end
 if op == "post" then
   local stamp, own, id, call, value = arg(6), arg(7), ARGV[9], ARGV[10], ARGV[11]
   if KEYS[6] then forget(ARGV[12], KEYS[6]) end
-  if id and found[5] then return {token, "handled"} end
+  if id and found[5] then
+    -- A second execution of the one that has taken the turn: if it were refused, its client would not give the turn back.
+    if holder == token then return {token, "stored", token, look({}, 0)} end
+    return {token, "handled"}
+  end
   local name = id or ""
   local it = redis.call("HMGET", values, "last", "next", "v" .. name, "c" .. name)
   local last, begun, known = tonumber(it[1] or 0), it[2] or "", it[3]

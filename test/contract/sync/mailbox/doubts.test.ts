@@ -136,6 +136,24 @@ test("a claim that is undone late does not pass for a turn that was closed meanw
   expect(each("EXISTS", "mailbox", "m")).toEqual([0, 0, 0]);
 });
 
+test("a post that is executed again learns that it has the turn, even once its message is handled", async () => {
+  const { runtime, endpoints, client, open, slowly, handled } = newWorld();
+  const holder = client();
+  watch(open(holder.redlock).post("a", slowly(50)));
+  await runtime.advance(10);
+  watch(open(client().redlock).post("b"));
+  await runtime.advance(80);
+  const [post] = holder.links[0]!.sent;
+  const [token, ...reply] = (await endpoints[0]!.send(post!, new AbortController().signal)) as unknown[];
+  expect(reply).toEqual([
+    "stored",
+    token,
+    [expect.stringContaining("b"), ...Array(4).fill(expect.anything())],
+  ]);
+  await runtime.advance(100);
+  expect(handled).toEqual(["a", "b"]);
+});
+
 test("a turn that cannot be extended after a refused close is taken again", async () => {
   const { runtime, client, open, slowly, handled } = newWorld();
   const holder = client();
