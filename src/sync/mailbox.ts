@@ -345,7 +345,7 @@ class MailboxCall<Value> {
     return this.#message !== undefined && this.#work.failed.has(this.#message.id);
   }
 
-  /** What has become of the message once the call goes on no longer; or its error. */
+  /** The status of the message at the end of the call. Throws its error. */
   #statusAfter(end: TurnEnd, isOver: boolean): Posted["status"] {
     const { failed } = this.#work;
     if (this.#isHandled) return "handled";

@@ -24,7 +24,7 @@ export interface Entry {
   readonly json: string;
 }
 
-/** What a `post` brings along. */
+/** The arguments of a `post`. */
 export interface Posted {
   /** The stamp of the turn, which is its fence. */
   readonly stamp: number;
@@ -34,7 +34,7 @@ export interface Posted {
   readonly drops?: string | undefined;
 }
 
-/** What a holder says in a step. */
+/** The arguments of a step. */
 export interface Step {
   /** 1, 2, …: a late step must not undo a later one. */
   readonly number: number;
@@ -63,7 +63,7 @@ export interface MailboxAnswer extends CellAnswer {
   readonly entries: readonly Entry[];
 }
 
-/** What the requests of a mailbox depend on. */
+/** The rules of a mailbox that its endpoints apply. */
 export interface PlaceRules {
   readonly retention: number;
   readonly maxSize: number;
@@ -98,7 +98,7 @@ export class Place {
     return { outcome, state, holder: first, entries: entriesOf(flat) };
   }
 
-  /** What the holder has done, and whether it goes on. `granted`: it closes and has closed, or it does not and has the turn. */
+  /** A step of the holder. `granted`: it closes and has closed, or it does not close and has the turn. */
   async step(call: Ask, token: string, step: Step): Promise<MailboxAnswer> {
     const { number, closes, done, puts, left, failed } = step;
     const ids = [...done, ...puts.map(({ id }) => id)];

@@ -97,7 +97,7 @@ export class Turn<Value> {
   #steps = 0;
   /** Those that the handler has, or has had last. */
   #current: readonly Entry[] = [];
-  /** What it has put at the endpoints. It says so in each step, because an endpoint shows only its first messages. */
+  /** The strays that it has put at the endpoints. Each step names them, because an endpoint shows only its first messages. */
   #puts: readonly Entry[] = [];
   /** Failures that no endpoint has been told of. */
   #failures: string[] = [];
@@ -275,7 +275,7 @@ export class Turn<Value> {
     return this.#end !== undefined;
   }
 
-  /** Tells what is done, and looks what waits; with `closes`, lets the turn go if that is nothing: one step, so that nothing is left. */
+  /** Tells the endpoints of its work, and looks for messages. With `closes`, they let the turn go in the same step if none waits. */
   async #step(closes: boolean): Promise<void> {
     const { settings, name } = this.#rules;
     const { done, failed } = this.#work;

@@ -1,23 +1,24 @@
 -- The mailbox of one name at one endpoint: who has the turn, and which messages wait.
 --
 -- KEYS: the turn (a token, and the number of its last step); the order (a sorted set: id by stamp); the values (a hash);
--- the tombstone of the token; then for each id that the operation names, in its order, the key that says that it was handled.
+-- the tombstone of the token; then a mark for each id of the operation, in its order, which exists once the id is handled.
 -- Fields of the values: "last", the largest stamp so far; "next", the message that the holder handles ("?": the first one; "":
--- nobody has the turn); and for each id, v: its value; c: the call that it comes from; n: how often it has failed.
+-- nobody has the turn); and for each id, v: its value; c: the call that it comes from; n: the number of its failures.
 --
--- ARGV: the operation, the token, the ttl, the retention, the ttl of the tombstone (all in ms); then
--- `post`, which takes the turn if it is free, and leaves a message: the stamp of the turn, that of the message (0: the same),
---    the most messages that wait, the id, the call, the value, and an id that is dropped for it. A call without a message
---    only takes the turn
--- `step`, by which the holder goes on, or lets the turn go: its number; whether it closes, that is, lets the turn go if
---    nothing waits but what is left (1 or 0); how many ids are done, are put and are left, and how many of the last are new failures;
---    then the ids that are done; those that are put; those that are left; and for each one that is put, stamp, call and value
--- `look`, which changes nothing
--- `keep`, which renews the turn; ttl 0 only looks
--- `end`, which gives the turn back: the ids that are done
+-- ARGV begins with the operation, the token, the ttl, the retention, and the ttl of the tombstone (all in ms).
 --
--- Replies: {token, state, ...}. The state "foreign" says that another program has written at the turn's key. An id that was
--- handled is never in the order, in whichever order the requests are executed.
+-- `post` takes the turn if it is free, and leaves a message: the stamp of the turn, the stamp of the message (0: the same), the
+--    most messages that may wait, the id, the call, the value, and the id of a message that is dropped. A call without a
+--    message only takes the turn.
+-- `step` tells the endpoint of the holder's work: its number, 1 if it closes, four counts (ids that are done, put, left, and
+--    left for the first time), these ids in this order, and stamp, call and value of each one that is put. A step that closes
+--    lets the turn go if nothing waits but the ids that are left.
+-- `look` changes nothing.
+-- `keep` renews the turn. With the ttl 0 it only looks.
+-- `end` gives the turn back: the ids that are done.
+--
+-- A reply is {token, state, ...}. The state "foreign" says that another program has written at the turn's key. A handled id is
+-- never in the order, in whichever order the requests are executed.
 
 local op, token, ttl, retention, kept = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local turn, order, values, tombstone = unpack(KEYS)
