@@ -97,11 +97,4 @@ export const mailboxMutants: readonly Mutant[] = [
     ],
     noticedBy: ["what is held stands"],
   },
-  {
-    name: "an undo takes another turn's close for its own",
-    breaks:
-      "a claim of an earlier round, which is executed late, keeps the turn at an endpoint until its ttl",
-    patches: [patch("sync/internal/mailbox-protocol.ts release", "token === value ?", "token ?")],
-    noticedBy: ["nothing is abandoned"],
-  },
 ];
