@@ -2,7 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `mailboxScript`, which says what it does. */
 export const mailboxTwin: Twin = {
-  sha: "b2cb9ac47b67bd422c8cdde033988c3292868f22",
+  sha: "ceab55146fc95c0d0bbe35b8eb6e3d2c3a5f9d2d",
   run,
 };
 
@@ -54,9 +54,16 @@ class Place {
     this.call("ZADD", this.order, "GT", stamp, id);
   }
 
+  expire(): void {
+    const ttl = (key: string) => this.call("PTTL", key) as number;
+    if (ttl(this.values) === -1) this.call("PEXPIRE", this.values, this.retention);
+    if (ttl(this.order) === -1) this.call("PEXPIRE", this.order, ttl(this.values));
+  }
+
   letGo(): void {
     this.call("DEL", this.turn);
     this.set("next", "");
+    this.expire();
   }
 
   leave(tombstone: string): void {
@@ -191,5 +198,6 @@ function step(place: Place, { call, keys, args }: TwinCall, { holder, at, found 
   call("SET", place.turn, `${token} ${number}`, "KEEPTTL");
   const entries = place.look(new Set(left), count);
   if (count > 0) place.set("next", entries[0] ?? "");
+  place.expire();
   return [token, "open", handled, entries];
 }

@@ -112,9 +112,16 @@ if op == "keep" then
   return {token, "open"}
 end
 
+-- Redis deletes an empty order with its expiry. A message must not stay in the order for longer than its value.
+local function expire()
+  if redis.call("PTTL", values) == -1 then redis.call("PEXPIRE", values, retention) end
+  if redis.call("PTTL", order) == -1 then redis.call("PEXPIRE", order, redis.call("PTTL", values)) end
+end
+
 local function letGo()
   redis.call("DEL", turn)
   redis.call("HSET", values, "next", "")
+  expire()
 end
 
 if op == "end" then
@@ -159,4 +166,5 @@ end
 redis.call("SET", turn, token .. " " .. ARGV[6], "KEEPTTL")
 local entries = look(left, count)
 if count > 0 then redis.call("HSET", values, "next", entries[1] or "") end
+expire()
 return {token, "open", handled, entries}

@@ -154,6 +154,19 @@ test("a post that is executed again learns that it has the turn, even once its m
   expect(handled).toEqual(["a", "b"]);
 });
 
+test("a message that the holder puts at an endpoint expires there with its value", async () => {
+  const { runtime, client, open, end, each } = newWorld();
+  const [cut, dying] = [client({ wait: 0 }), client()];
+  end({ ...cut, links: cut.links.slice(1) });
+  watch(open(cut.redlock).post("a", nothing));
+  await runtime.advance(2_000);
+  watch(open(dying.redlock).drain(never));
+  await runtime.advance(10);
+  const [order, values] = [each("PTTL", "mailbox-order", "m"), each("PTTL", "mailbox-values", "m")];
+  expect(order).toEqual(values);
+  expect(order.every((ms) => (ms as number) > 0)).toBe(true);
+});
+
 test("a turn that cannot be extended after a refused close is taken again", async () => {
   const { runtime, client, open, slowly, handled } = newWorld();
   const holder = client();
