@@ -17,6 +17,7 @@ interface Named {
 export interface Mail {
   readonly op: string;
   readonly order: string;
+  readonly values: string;
   /** The message that a `post` brings. */
   readonly posts?: (Named & { readonly call: string }) | undefined;
   readonly closes: boolean;
@@ -35,7 +36,16 @@ export function readMail(keys: readonly string[], args: readonly string[]): Mail
   const [op = ""] = args;
   const named = (ids: readonly string[], from = 0) =>
     ids.map((id, index) => ({ id, mark: keys[4 + from + index]! }));
-  const none = { op, order: keys[1]!, closes: false, number: 0, done: [], puts: [], left: [] };
+  const none = {
+    op,
+    order: keys[1]!,
+    values: keys[2]!,
+    closes: false,
+    number: 0,
+    done: [],
+    puts: [],
+    left: [],
+  };
   if (op === "end") return { ...none, done: named(args.slice(5)) };
   if (op === "post") {
     const [id, call = "", , drops] = args.slice(8);
@@ -160,6 +170,7 @@ export class Mailboxes {
     const now = server.execute(["ZRANGE", mail.order, 0, -1]) as string[];
     if (mail.op === "step") this.#stepped(server, attempt, mail, { state, waiting: now });
     this.#waiting.set(server, now);
+    this.#checkExpiry(server, mail);
     this.#checkMarks(server, mail, now);
   }
 
@@ -309,6 +320,15 @@ export class Mailboxes {
     world.check("a close leaves nothing behind", unseen.length === 0, what);
     const closed = [...attempt.places.values()].filter(({ isClosed }) => isClosed);
     if (closed.length >= quorumOf(world.servers.length)) attempt.closedAt ??= world.now;
+  }
+
+  /** A message does not wait for longer than its value. */
+  #checkExpiry(server: Server, { order, values }: Mail): void {
+    const [orderTtl, valuesTtl] = [order, values].map((key) => Number(server.execute(["PTTL", key])));
+    const what = () =>
+      `at ${server.name} the order expires after ${orderTtl} ms, the values after ${valuesTtl} ms`;
+    const isGood = orderTtl !== -1 && valuesTtl !== -1 && orderTtl! <= valuesTtl!;
+    this.#world.check("every key expires", isGood, what, []);
   }
 
   /** What an endpoint remembers as handled does not wait there. */
