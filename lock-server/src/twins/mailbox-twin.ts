@@ -2,7 +2,7 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 
 /** The twin of `mailboxScript`, which says what it does. */
 export const mailboxTwin: Twin = {
-  sha: "ceab55146fc95c0d0bbe35b8eb6e3d2c3a5f9d2d",
+  sha: "137dfd76967bb6d90f71e5724f71e7cd209cc697",
   run,
 };
 
@@ -60,10 +60,13 @@ class Place {
     if (ttl(this.order) === -1) this.call("PEXPIRE", this.order, ttl(this.values));
   }
 
+  setNext(id: string): void {
+    if (this.call("HSET", this.values, "next", id) === 1) this.call("PEXPIRE", this.values, this.retention);
+  }
+
   letGo(): void {
     this.call("DEL", this.turn);
-    this.set("next", "");
-    this.expire();
+    this.setNext("");
   }
 
   leave(tombstone: string): void {
@@ -184,6 +187,7 @@ function step(place: Place, { call, keys, args }: TwinCall, { holder, at, found 
       place.set(`v${id}`, value, `c${id}`, from);
     }
   }
+  if (puts > 0) place.expire();
   const left = rest.slice(done + puts, done + puts + count);
   let present = 0;
   for (const [index, id] of left.entries()) {
@@ -197,7 +201,6 @@ function step(place: Place, { call, keys, args }: TwinCall, { holder, at, found 
   }
   call("SET", place.turn, `${token} ${number}`, "KEEPTTL");
   const entries = place.look(new Set(left), count);
-  if (count > 0) place.set("next", entries[0] ?? "");
-  place.expire();
+  if (count > 0) place.setNext(entries[0] ?? "");
   return [token, "open", handled, entries];
 }

@@ -118,10 +118,14 @@ local function expire()
   if redis.call("PTTL", order) == -1 then redis.call("PEXPIRE", order, redis.call("PTTL", values)) end
 end
 
+local function setNext(id)
+  -- A new field: the values had expired.
+  if redis.call("HSET", values, "next", id) == 1 then redis.call("PEXPIRE", values, retention) end
+end
+
 local function letGo()
   redis.call("DEL", turn)
-  redis.call("HSET", values, "next", "")
-  expire()
+  setNext("")
 end
 
 if op == "end" then
@@ -152,6 +156,7 @@ for i = 1, puts do
     redis.call("HSET", values, "v" .. id, ARGV[more + 3], "c" .. id, ARGV[more + 2])
   end
 end
+if puts > 0 then expire() end
 for i = 1, count do
   local id = ARGV[leftAt(i)]
   left[id] = true
@@ -165,6 +170,5 @@ if ARGV[7] == "1" and size() == present then
 end
 redis.call("SET", turn, token .. " " .. ARGV[6], "KEEPTTL")
 local entries = look(left, count)
-if count > 0 then redis.call("HSET", values, "next", entries[1] or "") end
-expire()
+if count > 0 then setNext(entries[1] or "") end
 return {token, "open", handled, entries}
