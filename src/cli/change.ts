@@ -24,8 +24,8 @@ interface Change {
   readonly warning: string;
   act(): Promise<boolean>;
   readonly done: string;
-  /** What to say if there was nothing to do, and what there is instead. */
-  nothing(finding: Finding): string;
+  /** What to say if there was nothing to do. `find` looks what there is instead. */
+  nothing(find: () => Promise<Finding>): string | Promise<string>;
   /** What to say if too few endpoints answered. */
   readonly failed: string;
 }
@@ -43,7 +43,7 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
     const finding = planned.isHidden ? undefined : await look(redlock, target);
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
-    if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing(finding));
+    if (finding && isNowhere(finding)) return outcome(exitCode.nothing, await nothing(async () => finding));
     const known = finding ? findingText(finding) : [];
     for (const line of layout([...known, planned.warning], width)) warn(line);
     const answer = await ask(printable(`${planned.question} [y/N] `));
@@ -51,7 +51,7 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
   }
   try {
     if (await act()) return outcome(exitCode.done, done);
-    return outcome(exitCode.nothing, nothing(await look(redlock, target)));
+    return outcome(exitCode.nothing, await nothing(() => look(redlock, target)));
   } catch (error) {
     if (error instanceof QuorumError) throw failureOf(error, planned);
     if (!(error instanceof InProgressError)) throw error;
@@ -86,7 +86,8 @@ export async function free(call: Call): Promise<Outcome> {
     warning: `This ends ${kind ? `all holds of ${kind} ${name}` : "the hold"}, and stops nobody: a holder relies on it until it extends or checks it.`,
     act: () => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)),
     done: `${name} is freed`,
-    nothing({ kinds = [], why }) {
+    async nothing(find) {
+      const { kinds = [], why } = await find();
       const other = kinds.map((each) => `--kind ${each}`).join(" or ");
       const instead = kind === undefined && other ? `, but a synchronizer: ${other}` : "";
       const rest = kind !== undefined && kinds.includes(kind) ? `: ${why}` : instead;
