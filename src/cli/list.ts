@@ -80,17 +80,13 @@ function listText(found: Listing, { prefix, limit }: Values): Text {
   const answered = endpoints - failures.length;
   const isKnown = answered >= quorum;
   const count = held.filter(({ hasQuorum }) => hasQuorum).length;
-  const sum = isKnown
-    ? count === 0
-      ? "nothing is held"
-      : counted(count, "holder")
-    : "not known what is held";
+  const sum = count === 0 ? "nothing is held" : counted(count, "holder");
   const part = `there may be more: the walk ended after --limit ${limit} keys of a database`;
   const cost = `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`;
   const head = ["kind", "name", "holder", "time left", "endpoints", ""];
   return [
     ...(held.length > 0 ? [head, ...held.map((row) => cellsOf(row, found)), ""] : []),
-    `${sum} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
+    `${isKnown ? sum : "not known what is held"} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
     ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
     ...(isKnown && !complete ? [part] : []),
     isKnown ? cost : "to see what to fix: redlock-edge doctor",

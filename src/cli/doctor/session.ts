@@ -165,13 +165,17 @@ export class Session {
 
   /** @throws UnexpectedReply with what is there instead. A slow answer is no mistake */
   async mustBeStored(written: Written, when: string): Promise<void> {
-    const [found, left] = await this.#look(written.key);
-    const { value } = written;
-    if (value !== null && this.#mayBeOver(written)) return;
-    const instead =
-      found === null ? "nothing is stored" : value === null ? "it is still there" : "another value is stored";
-    const mistake = found !== value ? instead : value === null ? undefined : this.ttlMistake(written, left);
+    const mistake = this.#mistakeIn(written, await this.#look(written.key));
     if (mistake) throw new UnexpectedReply(`${when}: ${mistake}`);
+  }
+
+  /** The problem with the stored value. Undefined: nothing. */
+  #mistakeIn(written: Written, [found, left]: readonly [value: unknown, remaining: unknown]) {
+    const { value } = written;
+    if (value === null) return found === null ? undefined : "it is still there";
+    if (this.#mayBeOver(written)) return undefined;
+    if (found === null) return "nothing is stored";
+    return found === value ? this.ttlMistake(written, left) : "another value is stored";
   }
 
   /** The value of a key, and its remaining time: by a script if scripts work, because only a primary executes them. */
