@@ -9,7 +9,7 @@ import {
   typed,
   wrongType,
 } from "../check/check.ts";
-import { isRedlockError } from "../errors/errors.ts";
+import { isRedlockError, LockLostError } from "../errors/errors.ts";
 import { digestOf } from "../inspect/inspect.ts";
 import { acquire } from "../lock/acquire.ts";
 import { checkCall, type LockClient, settingsOf } from "../lock/client.ts";
@@ -31,7 +31,6 @@ import { agreeing, Place } from "./internal/mailbox-place.ts";
 import { type Clock, type PostedMessage, PostProtocol } from "./internal/mailbox-protocol.ts";
 import {
   type FailedMessage,
-  lostError,
   type MailboxHandler,
   Turn,
   type TurnEnd,
@@ -307,11 +306,11 @@ class MailboxCall<Value> {
   readonly #elapsed: () => number;
   readonly #limit: number;
 
-  constructor(rules: CallRules<Value>, message: Omit<PostedMessage, "call"> | undefined) {
+  constructor(rules: CallRules<Value>, message: Omit<PostedMessage, "call" | "position"> | undefined) {
     const { settings, name, options } = rules;
     this.settings = settings;
     this.#rules = rules;
-    this.#message = message && { ...message, call: randomToken(settings.runtime) };
+    this.#message = message && { ...message, position: undefined, call: randomToken(settings.runtime) };
     this.#place = new Place(settings, name, rules);
     this.#elapsed = stopwatch(settings.runtime);
     this.#limit = timeUntil(options.deadline ?? Infinity, settings.runtime);
@@ -354,7 +353,8 @@ class MailboxCall<Value> {
     if (this.#hasFailed) throw failed.get(this.#message!.id);
     if (!this.#message && this.handled === 0 && failed.size > 0) throw [...failed.values()][0];
     if (!this.#message && this.handled > 0) return "handled";
-    if (end === "lost") throw lostError(this.#rules.name);
+    if (end === "lost")
+      throw new LockLostError([this.#rules.name], "the turn ended before the message was handled");
     if (end !== "closed") return "queued";
     return this.#message ? "duplicate" : "handled";
   }
@@ -385,7 +385,9 @@ class MailboxCall<Value> {
   }
 
   #withoutTurn({ state, wasQueued }: PostProtocol, error: unknown): Posted {
-    if (this.#isHandled || (state === "duplicate" && wasQueued)) return { status: "handled", left: 0 };
+    // Another call has handled it meanwhile.
+    const wasStored = this.#message?.position !== undefined;
+    if (this.#isHandled || (state === "duplicate" && wasStored)) return { status: "handled", left: 0 };
     if (state === "full") throw new MailboxFullError(this.#rules.name, this.#rules.maxSize);
     if (state === "queued" || state === "duplicate") return { status: state, left: 0 };
     // It stood by for as long as it may: its message is with the holder.

@@ -13,7 +13,7 @@ interface Letter {
   posts: number;
   /** Posted after the faults. */
   readonly isProbe: boolean;
-  /** When a post of it first returned. */
+  /** When a post of it first returned, or said that it is stored. */
   acknowledged: number;
   /** The turns that it was left with, when a post returned. */
   readonly leftWith: Set<string>;
@@ -76,10 +76,16 @@ export class Letters {
     });
   }
 
-  /** A post returns. */
-  acknowledged(process: Process, id: string, status: Posted["status"]): void {
+  /** A post says that a message is stored. */
+  stored(id: string): void {
     const letter = this.#all.get(id)!;
     letter.acknowledged = Math.min(letter.acknowledged, this.#world.now);
+  }
+
+  /** A post returns. */
+  acknowledged(process: Process, id: string, status: Posted["status"]): void {
+    this.stored(id);
+    const letter = this.#all.get(id)!;
     const { stored, isHeld, holder } = this.#wire.lastPost(process, id);
     if (status === "queued") {
       if (holder !== undefined) letter.leftWith.add(holder);

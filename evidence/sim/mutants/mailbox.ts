@@ -41,6 +41,12 @@ export const mailboxMutants: readonly Mutant[] = [
     noticedBy: ["messages keep their order", "fences increase"],
   },
   {
+    name: "the next turn of a call moves its message",
+    breaks: "a message that was acknowledged as stored comes after those that were posted later",
+    patches: [patch("sync/internal/mailbox-protocol.ts claim", "message.position ?? 0", "0")],
+    noticedBy: ["messages keep their order"],
+  },
+  {
     name: "a stray is handled as it is",
     breaks: "a late repeated post reaches a minority after its message was handled",
     patches: [

@@ -194,7 +194,14 @@ export class MailboxWorkload implements Workload {
       what: `post ${message.id} ${JSON.stringify(options)}`,
       bound: this.#boundOf(options),
       limits: options,
-      run: (call) => mailbox.post(message, this.#handler(actor, call, manner), options),
+      run: (call) => {
+        const posting = mailbox.post(message, this.#handler(actor, call, manner), options);
+        posting.stored.then(
+          () => this.#letters.stored(message.id),
+          () => undefined,
+        );
+        return posting;
+      },
     });
     if ("value" in outcome) {
       this.#world.count(`mailbox: ${outcome.value.status}`);

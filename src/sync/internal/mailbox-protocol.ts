@@ -29,6 +29,8 @@ export interface Clock {
 
 /** The message of a call. */
 export interface PostedMessage extends Pick<Entry, "id" | "call" | "json"> {
+  /** Its stamp, once a quorum has it: it keeps its place in order, also if the call takes another turn. */
+  position: number | undefined;
   /** Called when a quorum has it, with the token of its holder. */
   readonly onStored: () => void;
 }
@@ -57,14 +59,14 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   readonly waiter: Waiter = { kind: mailboxWaiter, name: "free" };
   readonly heldText = ": another call has its turn, and no quorum has the message";
   state: PostState = "open";
+  /** Whether its message has joined the queue of another call. */
+  wasQueued = false;
   /** The turn that a quorum has let go, and the step by which it did. */
   closed: { readonly token: string; readonly round: Round<MailboxAnswer> } | undefined;
   readonly #settings: Settings;
   readonly #name: string;
   readonly #place: Place;
   readonly #rules: PostRules;
-  /** Where the message stands in order, once it is queued. */
-  #position: number | undefined;
   #stamp = 0;
   #drops: string | undefined;
   #round: Round<MailboxAnswer> | undefined;
@@ -84,11 +86,6 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
     return this.#stamp;
   }
 
-  /** Whether its message has joined the queue of another call. */
-  get wasQueued(): boolean {
-    return this.#position !== undefined;
-  }
-
   /** What the round has shown that took the turn. */
   get view(): View {
     const granted = this.#round?.answers().filter(({ outcome }) => outcome === "granted") ?? [];
@@ -106,13 +103,14 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
   claim(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
     const { message } = this.#rules;
     const stamp = this.#stamp;
-    const posted = message && { ...message, stamp: this.#position ?? 0 };
+    const posted = message && { ...message, stamp: message.position ?? 0 };
     return this.#place.post(call, value, ttl, { stamp, message: posted, drops: this.#drops });
   }
 
   /** Keeps what it shows: each endpoint of a quorum has a smaller stamp of every earlier turn, so there is nothing to confirm. */
   confirm(granted: Round<MailboxAnswer>): undefined {
     this.#round = granted;
+    this.#keepPosition();
   }
 
   async extend(call: Call, { value }: Cell, ttl: number): Promise<MailboxAnswer> {
@@ -165,9 +163,15 @@ export class PostProtocol implements Protocol<MailboxAnswer> {
       this.#hurries += 1;
       return "at-once";
     }
-    this.#position ??= this.#stamp;
+    this.wasQueued = true;
+    this.#keepPosition();
     message?.onStored();
     return message && standBy ? "pause" : this.#end("queued");
+  }
+
+  #keepPosition(): void {
+    const { message } = this.#rules;
+    if (message) message.position ??= this.#stamp;
   }
 
   #end(state: PostState): "end" {

@@ -1,5 +1,5 @@
 import { refuseProperty } from "../../check/foreign-names.ts";
-import { LockLostError, reasonOf } from "../../errors/errors.ts";
+import { reasonOf } from "../../errors/errors.ts";
 import { emitOrWarn } from "../../lock/events.ts";
 import type { Lock } from "../../lock/lock.ts";
 import type { Settings } from "../../lock/options.ts";
@@ -203,23 +203,15 @@ export class Turn<Value> {
     return entries.filter(({ id }) => !done.has(id) && !failed.has(id));
   }
 
-  /**
-   * The handler is done with what it has read, unless the turn was lost: then it may have noticed, and left it. A message that
-   * takes too long for every turn must not keep this call from the others.
-   */
+  /** The handler is done with what it has read, unless the turn was lost: then it may have noticed, and left it. */
   #finish(): void {
     const entries = this.#current;
     this.#current = [];
-    const { done, failed, handled } = this.#work;
     if (entries.length > 0) this.#longest = Math.max(this.#longest, this.#sinceRead());
-    const isLost = this.#lock.remaining() <= 0;
+    if (this.#lock.remaining() <= 0) return;
     for (const { id } of entries) {
-      if (isLost) {
-        failed.set(id, lostError(this.#rules.name));
-        continue;
-      }
-      done.add(id);
-      handled.add(id);
+      this.#work.done.add(id);
+      this.#work.handled.add(id);
     }
   }
 
@@ -332,11 +324,6 @@ function unreadError(): Error {
   return new Error(
     "the handler returned without reading a message, so none counts as handled: use for await (const { id, value } of messages)",
   );
-}
-
-/** The error of a call whose turn was lost before its message was handled. */
-export function lostError(name: string): LockLostError {
-  return new LockLostError([name], "the turn ended before the message was handled");
 }
 
 function messageOf<Value>({ id, json, failures }: Entry): Message<Value> {
