@@ -95,6 +95,8 @@ export class MailboxWorkload implements Workload {
       maxHold: draw.pick([3 * ttl, 300_000]),
       retention,
       onFailed: (message) => this.#giveUp(message),
+      // Handlers fail as they are drawn to, and the console needs no line of it.
+      onEvent: () => undefined,
     };
   }
 
