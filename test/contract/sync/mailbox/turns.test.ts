@@ -1,62 +1,17 @@
-import { describe, expect, test, vi } from "vitest";
-import { LockLostError, QuorumError, type Redlock } from "../../../../src/index.ts";
-import {
-  type FailedMessage,
-  Mailbox,
-  MailboxFullError,
-  type MailboxHandler,
-  type MailboxOptions,
-  type PostOptions,
-} from "../../../../src/sync/index.ts";
-import { mailboxScript } from "../../../../src/sync/internal/mailbox.lua.ts";
-import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { syncWorld } from "../../../support/virtual-sync.ts";
+import { describe, expect, test } from "vitest";
+import { QuorumError } from "../../../../src/index.ts";
+import { MailboxFullError, type MailboxHandler } from "../../../../src/sync/index.ts";
+import { watch } from "../../../support/virtual-client.ts";
+import { never, newWorld, ttl } from "./world.ts";
 
 // A turn, in virtual time: what its holder handles, what others leave with it, and how it ends.
-
-const ttl = 1_000;
-
-function newWorld(count = 3) {
-  const world = syncWorld([mailboxScript], { count });
-  const { runtime } = world;
-  const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
-  /** What was handled, in order, by all. */
-  const handled: string[] = [];
-  /** Takes so many ms for each message. */
-  const slowly =
-    (ms: number): MailboxHandler<string> =>
-    async (messages) => {
-      for await (const { value } of messages) {
-        await pause(ms);
-        handled.push(value);
-      }
-    };
-  const mailbox = (redlock: Redlock, options: MailboxOptions<string> = {}) =>
-    new Mailbox<string>(redlock, "m", { ttl, ...options });
-  const post = (
-    { redlock }: Pick<VirtualClient, "redlock">,
-    text: string,
-    handler: MailboxHandler<string> = slowly(0),
-    { options, ...call }: PostOptions & { readonly options?: MailboxOptions<string> } = {},
-  ) => mailbox(redlock, options).post({ id: text, value: text }, handler, call);
-  return { ...world, pause, handled, slowly, mailbox, post };
-}
-
-/** What becomes of a call while time passes. */
-async function passed<Value>({ runtime }: ReturnType<typeof newWorld>, ms: number, call: Promise<Value>) {
-  const watched = watch(call);
-  await runtime.advance(ms);
-  if (watched.error) throw watched.error;
-  expect(watched.settled).toBe(true);
-  return watched.value!;
-}
 
 describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
   test("handles a message that finds the turn free, and a repeated one not again", async () => {
     const world = newWorld(count);
     const client = world.client();
-    expect(await passed(world, 0, world.post(client, "a"))).toEqual({ status: "handled", left: 0 });
-    expect(await passed(world, 0, world.post(client, "a"))).toEqual({ status: "duplicate", left: 0 });
+    expect(await world.after(0, world.post(client, "a"))).toEqual({ status: "handled", left: 0 });
+    expect(await world.after(0, world.post(client, "a"))).toEqual({ status: "duplicate", left: 0 });
     expect(world.handled).toEqual(["a"]);
   });
 
@@ -66,13 +21,13 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     const holding = watch(world.post(first, "a", world.slowly(50)));
     await world.runtime.advance(10);
     for (const text of ["b", "c", "d"]) {
-      expect(await passed(world, 1, world.post(second, text))).toEqual({ status: "queued", left: 0 });
+      expect(await world.after(1, world.post(second, text))).toEqual({ status: "queued", left: 0 });
     }
-    expect(await passed(world, 1, world.post(second, "b"))).toMatchObject({ status: "queued" });
+    expect(await world.after(1, world.post(second, "b"))).toMatchObject({ status: "queued" });
     await world.runtime.advance(200);
     expect(holding.value).toEqual({ status: "handled", left: 0 });
     expect(world.handled).toEqual(["a", "b", "c", "d"]);
-    expect(await passed(world, 1, world.post(second, "c"))).toMatchObject({ status: "duplicate" });
+    expect(await world.after(1, world.post(second, "c"))).toMatchObject({ status: "duplicate" });
   });
 
   test("loses no message that arrives between the last look and the release", async () => {
@@ -100,15 +55,15 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     settled.push(...[standing, standing.stored].map((promise) => watch<unknown>(promise)));
     await world.runtime.advance(10);
     expect(settled.map((each) => each.settled)).toEqual([false, true, false, true]);
-    await passed(world, 10, world.post(second, "b").stored);
+    await world.after(10, world.post(second, "b").stored);
   });
 
   test("says only with its own error that a message is stored, if nobody awaits its end", async () => {
     const world = newWorld(count);
     const failing: MailboxHandler<string> = () => Promise.reject(new Error("refused by the bank"));
-    expect(await passed(world, 10, world.post(world.client(), "a", failing).stored)).toBe(undefined);
+    expect(await world.after(10, world.post(world.client(), "a", failing).stored)).toBe(undefined);
     const cut = world.client();
-    for (const link of cut.links) link.fate = () => "lost";
+    world.end(cut);
     const stored = watch(world.post(cut, "b").stored);
     await world.runtime.advance(10_000);
     expect(stored.error).toBeInstanceOf(QuorumError);
@@ -118,7 +73,7 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     const world = newWorld(count);
     const kept: Promise<unknown>[] = [];
     const client = world.client({ waitUntil: (work) => void kept.push(work) });
-    await passed(world, 10, world.post(client, "a", world.slowly(50)).stored);
+    await world.after(10, world.post(client, "a", world.slowly(50)).stored);
     const all = watch(Promise.all(kept));
     await world.runtime.advance(10);
     expect(all.settled).toBe(false);
@@ -133,7 +88,7 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
       const draw: MailboxHandler<string> = async (messages, { fence }) => {
         for await (const _ of messages) fences.push(fence);
       };
-      await passed(world, 0, world.post(world.client(), text, draw));
+      await world.after(0, world.post(world.client(), text, draw));
     }
     expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b));
     expect(fences).toHaveLength(3);
@@ -151,7 +106,7 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     };
     const holding = watch(world.post(first, "a", steering));
     await world.runtime.advance(10);
-    for (const text of ["b", "c"]) await passed(world, 1, world.post(second, text));
+    for (const text of ["b", "c"]) await world.after(1, world.post(second, text));
     await world.runtime.advance(200);
     expect([holding.value?.status, batches]).toEqual(["handled", [["a"], ["b", "c"]]]);
   });
@@ -159,72 +114,19 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
   test("goes on with the oldest message after a holder whose process has ended", async () => {
     const world = newWorld(count);
     const [first, second, third] = [world.client(), world.client(), world.client()];
-    watch(world.post(first, "a", () => new Promise(() => undefined)));
+    watch(world.post(first, "a", never));
     await world.runtime.advance(10);
-    for (const link of first.links) link.fate = () => "lost";
-    await passed(world, 1, world.post(second, "b"));
+    world.end(first);
+    await world.after(1, world.post(second, "b"));
     await world.runtime.advance(ttl);
-    expect(await passed(world, 50, world.mailbox(third.redlock).drain(world.slowly(1)))).toEqual({
+    expect(await world.after(50, world.mailbox(third.redlock).drain(world.slowly(1)))).toEqual({
       handled: 2,
       left: 0,
     });
     expect(world.handled).toEqual(["a", "b"]);
-    expect(await passed(world, 1, world.mailbox(third.redlock).drain(world.slowly(1)))).toEqual({
+    expect(await world.after(1, world.mailbox(third.redlock).drain(world.slowly(1)))).toEqual({
       handled: 0,
       left: 0,
-    });
-  });
-
-  test("lets the others go on where the handler fails at one, and tries that one first in the next turn", async () => {
-    const world = newWorld(count);
-    const [first, second] = [world.client(), world.client()];
-    const attempts: [string, number][] = [];
-    const failing: MailboxHandler<string> = async (messages) => {
-      for await (const { value, attempt } of messages) {
-        attempts.push([value, attempt]);
-        await world.pause(20);
-        if (value === "a" && attempt < 3) throw new Error("refused by the bank");
-      }
-    };
-    const holding = watch(world.post(first, "a", failing));
-    await world.runtime.advance(10);
-    await passed(world, 1, world.post(second, "b", failing));
-    await world.runtime.advance(100);
-    expect(holding.error).toEqual(new Error("refused by the bank"));
-    await passed(world, 100, world.post(second, "c", failing));
-    await passed(world, 100, world.post(first, "a", failing));
-    expect(attempts).toEqual([
-      ["a", 1],
-      ["b", 1],
-      ["a", 2],
-      ["c", 1],
-      ["a", 3],
-    ]);
-    expect(first.events.filter(({ type }) => type === "messageFailed")).toMatchObject([
-      { id: "a", attempts: 1 },
-    ]);
-  });
-
-  test("gives up a message that has failed as often as it may, even if its process has ended", async () => {
-    const world = newWorld(count);
-    const given: FailedMessage<string>[] = [];
-    const options = { maxAttempts: 2, onFailed: (message: FailedMessage<string>) => given.push(message) };
-    const dying = world.client();
-    watch(world.post(dying, "a", () => new Promise(() => undefined), { options }));
-    await world.runtime.advance(10);
-    for (const link of dying.links) link.fate = () => "lost";
-    await world.runtime.advance(ttl);
-    const error = new Error("no");
-    const failing: MailboxHandler<string> = async (messages) => {
-      for await (const { value } of messages) if (value === "a") throw error;
-    };
-    const next = world.client();
-    expect(await passed(world, 10, world.post(next, "b", failing, { options }))).toMatchObject({
-      status: "handled",
-    });
-    expect(given).toEqual([{ id: "a", value: "a", attempts: 2, error }]);
-    expect(await passed(world, 10, world.post(next, "a", failing, { options }))).toMatchObject({
-      status: "duplicate",
     });
   });
 
@@ -234,16 +136,16 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     const options = { maxSize: 2 };
     watch(world.post(first, "a", world.slowly(50), { options }));
     await world.runtime.advance(10);
-    await passed(world, 1, world.post(second, "b", undefined, { options }));
+    await world.after(1, world.post(second, "b", undefined, { options }));
     const refused = watch(world.post(second, "c", undefined, { options }));
     await world.runtime.advance(1);
     expect(refused.error).toBeInstanceOf(MailboxFullError);
     expect(refused.error).toMatchObject({ code: "MAILBOX_FULL", resource: "m", maxSize: 2 });
     const drops = { options: { ...options, onFull: "drop-oldest" } } as const;
-    expect(await passed(world, 1, world.post(second, "d", undefined, drops))).toMatchObject({
+    expect(await world.after(1, world.post(second, "d", undefined, drops))).toMatchObject({
       status: "queued",
     });
-    expect(await passed(world, 1, world.post(second, "e", undefined, drops))).toMatchObject({
+    expect(await world.after(1, world.post(second, "e", undefined, drops))).toMatchObject({
       status: "queued",
     });
     await world.runtime.advance(300);
@@ -261,9 +163,9 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     expect(standing.settled).toBe(false);
     await world.runtime.advance(100);
     expect([standing.value, world.handled]).toEqual([{ status: "handled", left: 0 }, ["a", "b"]]);
-    watch(world.post(first, "c", () => new Promise(() => undefined)));
+    watch(world.post(first, "c", never));
     await world.runtime.advance(10);
-    for (const link of first.links) link.fate = () => "lost";
+    world.end(first);
     const heir = watch(world.post(third, "d", undefined, { ...options, standBy: true }));
     await world.runtime.advance(1.2 * ttl);
     expect([heir.value, world.handled.slice(2)]).toEqual([{ status: "handled", left: 0 }, ["c", "d"]]);
@@ -281,30 +183,16 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     expect(world.handled).toEqual(["a", "b"]);
   });
 
-  test("ends with a handler that reads nothing; what it has not read stays", async () => {
-    const world = newWorld(count);
-    const client = world.client();
-    expect(
-      await passed(
-        world,
-        1,
-        world.post(client, "a", () => undefined),
-      ),
-    ).toEqual({ status: "queued", left: 1 });
-    expect(await passed(world, 1, world.post(client, "b"))).toEqual({ status: "handled", left: 0 });
-    expect(world.handled).toEqual(["a", "b"]);
-  });
-
   test("stops before the deadline, and says what is left", async () => {
     const world = newWorld(count);
     const [first, second] = [world.client(), world.client()];
     const deadline = world.runtime.now() + 700;
     const holding = watch(world.post(first, "a", world.slowly(200), { deadline }));
     await world.runtime.advance(10);
-    for (const text of ["b", "c", "d"]) await passed(world, 1, world.post(second, text));
+    for (const text of ["b", "c", "d"]) await world.after(1, world.post(second, text));
     await world.runtime.advance(700);
     expect(holding.value).toEqual({ status: "handled", left: 2 });
-    expect(await passed(world, 10, world.mailbox(second.redlock).drain(world.slowly(0)))).toEqual({
+    expect(await world.after(10, world.mailbox(second.redlock).drain(world.slowly(0)))).toEqual({
       handled: 2,
       left: 0,
     });
@@ -325,7 +213,7 @@ describe.each([1, 3])("a mailbox on %i endpoints", (count) => {
     const options = { maxHold: 2_000, wait: 60_000 };
     const holding = watch(world.post(first, "a", slow, { options }));
     await world.runtime.advance(10);
-    for (const text of ["b", "c", "d"]) await passed(world, 1, world.post(second, text));
+    for (const text of ["b", "c", "d"]) await world.after(1, world.post(second, text));
     await world.runtime.advance(4_000);
     expect([holding.value?.status, world.handled, fences.size]).toEqual(["handled", ["a", "b", "c", "d"], 2]);
   });
@@ -356,8 +244,8 @@ test("a message whose post has failed may be handled, and is handled once if it 
   const failed = watch(world.post(first, "a"));
   await world.runtime.advance(1_000);
   expect(failed.error).toBeInstanceOf(QuorumError);
-  expect(await passed(world, 10, world.post(second, "b"))).toEqual({ status: "handled", left: 0 });
-  expect(await passed(world, 10, world.post(second, "a"))).toEqual({ status: "duplicate", left: 0 });
+  expect(await world.after(10, world.post(second, "b"))).toEqual({ status: "handled", left: 0 });
+  expect(await world.after(10, world.post(second, "a"))).toEqual({ status: "duplicate", left: 0 });
   expect(world.handled).toEqual(["a", "b"]);
 });
 
@@ -374,107 +262,4 @@ test("a value that is too large, or no JSON, is refused before anything is sent"
     /is a variable in it not set/,
   );
   expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-});
-
-test("a message whose turn is lost comes first in the next turn, and a call tries it for as long as it may wait", async () => {
-  const world = newWorld();
-  const [first, second] = [world.client(), world.client()];
-  const handlerOf =
-    (...times: number[]): MailboxHandler<string> =>
-    async (messages, turn) => {
-      for await (const { value } of messages) {
-        await world.pause(times.shift() ?? 1);
-        if (turn.remaining() <= 0) return;
-        world.handled.push(value);
-      }
-    };
-  const options = { maxHold: ttl };
-  const holding = watch(world.post(first, "a", handlerOf(3_000, 3_000), { options, wait: 5_000 }));
-  await world.runtime.advance(10);
-  await passed(world, 1, world.post(second, "b", handlerOf()));
-  await world.runtime.advance(8_000);
-  expect(holding.error).toBeInstanceOf(LockLostError);
-  const drain = world.mailbox(second.redlock, options).drain(handlerOf(3_000), { wait: 5_000 });
-  expect(await passed(world, 5_000, drain)).toEqual({ handled: 2, left: 0 });
-  expect(world.handled).toEqual(["a", "b"]);
-});
-
-const unread =
-  "the handler returned without reading a message, so none counts as handled: use for await (const { id, value } of messages)";
-
-test("a handler that never asks for a message is reported, and counts as no attempt", async () => {
-  const world = newWorld();
-  const client = world.client();
-  const options = { maxAttempts: 1 };
-  const post = () =>
-    passed(
-      world,
-      1,
-      world.post(client, "a", () => undefined, { options }),
-    );
-  expect([await post(), await post()]).toEqual([
-    { status: "queued", left: 1 },
-    { status: "queued", left: 1 },
-  ]);
-  const failed = { id: "a", attempts: 1, error: new Error(unread) };
-  expect(client.events.filter(({ type }) => type === "messageFailed")).toMatchObject([failed, failed]);
-});
-
-test("a handler that has read a message may leave the others, and one beyond its deadline gets none", async () => {
-  const world = newWorld();
-  const [first, second] = [world.client(), world.client()];
-  let calls = 0;
-  const onlyOnce: MailboxHandler<string> = async (messages) => {
-    calls += 1;
-    if (calls > 1) return;
-    for await (const _ of messages) {
-      await world.pause(50);
-      return;
-    }
-  };
-  const holding = watch(world.post(first, "a", onlyOnce));
-  await world.runtime.advance(10);
-  await passed(world, 1, world.post(second, "b"));
-  await world.runtime.advance(100);
-  expect([holding.value, calls]).toEqual([{ status: "handled", left: 1 }, 2]);
-  const asking: MailboxHandler<string> = async (messages) => {
-    await world.pause(300);
-    for await (const _ of messages) expect.unreachable("there is no time for it");
-  };
-  const deadline = world.runtime.now() + 300;
-  watch(world.post(second, "c", asking, { deadline }));
-  await world.runtime.advance(500);
-  expect([...first.events, ...second.events].filter(({ type }) => type === "messageFailed")).toEqual([]);
-});
-
-test("without onEvent, what fails at others' messages and what is dropped is printed, without values", async () => {
-  const printed = vi.spyOn(console, "warn").mockImplementation(() => undefined);
-  try {
-    const world = newWorld();
-    const [first, second] = [world.client({ onEvent: undefined }), world.client()];
-    const options = { maxAttempts: 2 };
-    const failing: MailboxHandler<string> = async (messages) => {
-      for await (const { id } of messages) {
-        await world.pause(50);
-        if (id === "b") throw new Error("bot is down");
-      }
-    };
-    const post = (client: VirtualClient, id: string) =>
-      world.mailbox(client.redlock, options).post({ id, value: "hidden" }, failing);
-    watch(post(first, "a"));
-    await world.runtime.advance(10);
-    await passed(world, 1, post(second, "b"));
-    // There is one line per kind and minute.
-    await world.runtime.advance(61_000);
-    await passed(world, 200, post(first, "c"));
-    expect(printed.mock.calls).toEqual([
-      ['redlock-edge: a message of mailbox "m" failed (attempt 1): bot is down'],
-      ['redlock-edge: a message of mailbox "m" failed (attempt 2): bot is down'],
-      [
-        'redlock-edge: the message "b" has failed 2 times, and mailbox "m" drops it: to keep it, set onFailed',
-      ],
-    ]);
-  } finally {
-    printed.mockRestore();
-  }
 });

@@ -1,0 +1,53 @@
+import type { Redlock } from "../../../../src/index.ts";
+import {
+  Mailbox,
+  type MailboxHandler,
+  type MailboxOptions,
+  type PostOptions,
+} from "../../../../src/sync/index.ts";
+import { mailboxScript } from "../../../../src/sync/internal/mailbox.lua.ts";
+import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { syncWorld } from "../../../support/virtual-sync.ts";
+
+export const ttl = 1_000;
+
+export const never: MailboxHandler<string> = () => new Promise(() => undefined);
+export const nothing: MailboxHandler<string> = () => undefined;
+
+/** Clients of one mailbox, in virtual time. The value of a message is its id. */
+export function newWorld(count = 3) {
+  const world = syncWorld([mailboxScript], { count });
+  const { runtime } = world;
+  const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
+  /** What was handled, in order, by all. */
+  const handled: string[] = [];
+  /** Takes so many ms for each message. */
+  const slowly =
+    (ms: number): MailboxHandler<string> =>
+    async (messages) => {
+      for await (const { value } of messages) {
+        await pause(ms);
+        handled.push(value);
+      }
+    };
+  const mailbox = (redlock: Redlock, options: MailboxOptions<string> = {}) =>
+    new Mailbox<string>(redlock, "m", { ttl, ...options });
+  const post = (
+    { redlock }: Pick<VirtualClient, "redlock">,
+    text: string,
+    handler: MailboxHandler<string> = slowly(0),
+    { options, ...call }: PostOptions & { readonly options?: MailboxOptions<string> } = {},
+  ) => mailbox(redlock, options).post({ id: text, value: text }, handler, call);
+  /** From now on, requests of a client do not arrive, as those of a process that has ended. */
+  const end = ({ links }: Pick<VirtualClient, "links">) => {
+    for (const link of links) link.fate = () => "lost";
+  };
+  /** What a call returns within so many ms. */
+  const after = async <Value>(ms: number, call: Promise<Value>) => {
+    const watched = watch(call);
+    await runtime.advance(ms);
+    if (!watched.settled) throw new Error(`it takes more than ${ms} ms`);
+    return call;
+  };
+  return { ...world, pause, handled, slowly, mailbox, post, end, after };
+}
