@@ -43,35 +43,18 @@ const senders = [...new Set(vectors.map(({ sender }) => sender))].map(
   (sender) => [sender, vectors.find((vector) => vector.sender === sender)!] as const,
 );
 
-describe.each(senders)("a delivery of %s", (name, { options, other: secret }) => {
+test.each(senders)("a delivery of %s is accepted, unless it is too old", async (name, { options }) => {
   const sender = senderOf(name);
-  const withKeys = async () =>
-    "publicKey" in options ? { ...options, ...(await keyPairFor(sender as never)) } : { ...options };
-  const providerFor = ({ privateKey: _, ...own }: { privateKey?: unknown }) => sender(own);
-
-  it("is accepted by its provider, again, and by no other", async () => {
-    const own = await withKeys();
-    const delivery = await signedDelivery(sender, own, { body: { type: "paid" } });
-    const verified = await outcome(providerFor(own), delivery);
-    expect(verified).toMatchObject({ id: expect.any(String) });
-    expect(await outcome(providerFor(own), delivery)).toEqual(verified);
-    const other = "publicKey" in options ? await withKeys() : { ...options, secret };
-    expect(await outcome(providerFor(other), delivery)).toBe("bad-signature");
-  });
-
-  it("is refused with a changed byte, and if it is too old", async () => {
-    const own = await withKeys();
-    const delivery = await signedDelivery(sender, own, { body: { type: "paid", id: "1" } });
-    const body = delivery.body.replace("paid", "paie");
-    expect(await outcome(providerFor(own), { ...delivery, body })).toBe("bad-signature");
-    const provider = providerFor(own);
-    const old = () => signedDelivery(sender, own, { timestamp: Date.now() - 86_400_000 });
-    const signsTime = vectors.some(({ sender: of, verified }) => of === name && verified.timestamp);
-    if (!signsTime) await expect(old()).rejects.toThrow("signs no time");
-    else if (name === "discord" || name === "sendgrid")
-      expect(await outcome(provider, await old())).toMatchObject({ idSigned: true });
-    else expect(await outcome(provider, await old())).toBe("outside-tolerance");
-  });
+  const keys = "publicKey" in options ? await keyPairFor(sender as never) : {};
+  const { privateKey: _, ...own } = { privateKey: undefined, ...options, ...keys };
+  const verified = await outcome(sender(own), await signedDelivery(sender, { ...options, ...keys }));
+  expect(verified).toMatchObject({ id: expect.any(String) });
+  const old = () => signedDelivery(sender, { ...options, ...keys }, { timestamp: Date.now() - 86_400_000 });
+  const signsTime = vectors.some(({ sender: of, verified }) => of === name && verified.timestamp);
+  if (!signsTime) return expect(old()).rejects.toThrow("signs no time");
+  const isTimeless = name === "discord" || name === "sendgrid";
+  const expected = isTimeless ? expect.objectContaining({ idSigned: true }) : "outside-tolerance";
+  expect(await outcome(sender(own), await old())).toEqual(expected);
 });
 
 it("signs numbers of every length: each has its own DER", async () => {

@@ -55,29 +55,14 @@ describe("secrets as senders show them", () => {
     expect(() => standardWebhooks({ secret: older })).toThrow(/give btoa\(secret\)/);
     expect(await send({ signature: byText(older) }, { secret: btoa(older) })).toEqual(accepted);
   });
-
-  it("have one tag, by which the command finds the keys", async () => {
-    const by = standardWebhooks({ secret: `v1,${secret}`, now: () => seconds * 1_000 });
-    const headers = { "webhook-id": id, "webhook-timestamp": `${seconds}`, "webhook-signature": v1(content) };
-    const secretTags = [await secretTag(Buffer.from(secret.slice(6), "base64"))];
-    expect(await outcome(by, { headers, body })).toEqual({ ...accepted, secretTags });
-  });
 });
 
-describe("one good signature is enough", () => {
-  it.each([
-    `${wrong} ${v1(content)}`,
-    `${v1(content)} ${wrong}`,
-    `v2,x v1 v1, ,  ${wrong} ${v1(content)} v1a,eA==`,
-    [...Array<string>(15).fill(wrong), v1(content)].join(" "),
-  ])("%s", async (signature) => {
-    expect(await send({ signature })).toEqual(accepted);
-  });
-
-  it("but not one behind 16 others", async () => {
-    const signature = [...Array<string>(16).fill(wrong), v1(content)].join(" ");
-    expect(await send({ signature })).toBe("malformed-header");
-  });
+it.each([
+  [`v2,x v1 v1, ,  ${wrong} ${v1(content)} v1a,eA==`, accepted],
+  [[...Array<string>(15).fill(wrong), v1(content)].join(" "), accepted],
+  [[...Array<string>(16).fill(wrong), v1(content)].join(" "), "malformed-header"],
+])("one good signature of 16 is enough: %s", async (signature, expected) => {
+  expect(await send({ signature })).toEqual(expected);
 });
 
 describe("the schemes v1 and v1a", () => {
@@ -122,13 +107,8 @@ describe("the headers", () => {
     expect(await send({}, options)).toBe("missing-header");
   });
 
-  it.each<Sent>([
-    { timestamp: `${seconds}x` },
-    { timestamp: `${seconds}.5` },
-    { timestamp: `-${seconds}` },
-    { timestamp: "1e9" },
-  ])("are malformed: %j", async (sent) => {
-    expect(await send(sent)).toBe("malformed-header");
+  it.each([`${seconds}x`, `-${seconds}`])("have no time: %s", async (timestamp) => {
+    expect(await send({ timestamp })).toBe("malformed-header");
   });
 
   it("split no genuine delivery at other places", async () => {
