@@ -25,7 +25,7 @@ import { github, stripe } from "../../src/webhooks/index.ts";
 import { listen } from "../http/node-stand.ts";
 import { freshKey } from "../support/fresh-key.ts";
 
-// Typical mistakes, and what a person reads then, besides those of test/contract/*/arguments.test.ts, of URLs, tokens and
+// Typical mistakes, and what a person reads then, besides those of test/contract/arguments.test.ts, of URLs, tokens and
 // variables in test/unit/endpoints, and of senders in test/unit/webhooks.
 
 /** Parts of values that no message may contain. */

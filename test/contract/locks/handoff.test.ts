@@ -123,29 +123,6 @@ describe("resume", () => {
     expect(values("r")).toEqual(before);
   });
 
-  test.each<[what: string, change: object, error: typeof TypeError | typeof RangeError]>([
-    ["no resources", { resources: [] }, RangeError],
-    ["a value that is not a text", { value: new Array(33).fill("t") }, TypeError],
-    ["a value that is too short", { value: `t${"0".repeat(31)}` }, TypeError],
-    ["a prefix with braces", { prefix: "a{b}" }, RangeError],
-    ["a ttl that is too short", { ttl: 9 }, RangeError],
-    ["a fence of 0", { fence: 0 }, RangeError],
-    ["other endpoints", { endpoints: ["e1", "e2", "e4"] }, RangeError],
-  ])("refuses %s, and sends nothing", async (_, change, type) => {
-    const { client, json } = await givenAway();
-    const { redlock, links } = client();
-    const error = await rejection(resume(redlock, { ...json, ...change } as LockJSON));
-    expect(error).toBeInstanceOf(type);
-    expect(String(error)).not.toContain(json.value);
-    const [name = ""] = Object.keys(change);
-    if (/^(prefix|ttl|fence)$/.test(name)) expect((error as Error).message).toMatch(new RegExp(`^${name} `));
-    expect(countOf(links)).toBe(0);
-  });
-
-  test.each(["a text", null, undefined, {}])("refuses %j", async (json) => {
-    expect(await rejection(resume(virtualWorld().client().redlock, json as never))).toBeInstanceOf(TypeError);
-  });
-
   test("accepts the endpoints in another order", async () => {
     const { runtime, client, json } = await givenAway();
     const redlock = new Redlock({ endpoints: [...client().links].reverse(), runtime });
