@@ -8,9 +8,9 @@ import process from "node:process";
 import { Miniflare } from "miniflare";
 import { type Backend, BackendGoneError } from "../local/src/rest/backend.ts";
 import { LocalEndpoint } from "../local/src/rest/endpoint.ts";
-import { StatusReply, type WireReply } from "../local/src/rest/redis/resp.ts";
 import type { Store } from "../local/src/rest/store.ts";
 import { ReplyError } from "../lock-server/src/engine/reply-error.ts";
+import type { Reply } from "../lock-server/src/twins/twin.ts";
 import { readEvents } from "../test/support/event-reader.ts";
 import { bundle } from "./bundle.mjs";
 
@@ -129,14 +129,13 @@ export function lockServerBackend(url: () => string, name: string): Backend {
   const ended = new AbortController();
   return {
     async execute(command) {
-      const words = command.map((word) => Buffer.from(word as string).toString());
-      if (words[0] === "FLUSHALL") {
+      if (command[0] === "FLUSHALL") {
         await fetch(`${url()}/flush`, { method: "POST", headers });
-        return { reply: new StatusReply("OK"), billed: 1 };
+        return { reply: "OK", billed: 1 };
       }
-      const response = await fetch(url(), { method: "POST", headers, body: JSON.stringify(words) });
-      const said = (await response.json()) as { result?: WireReply; error?: string };
-      const reply = said.error === undefined ? wireOf(said.result!) : new ReplyError(said.error);
+      const response = await fetch(url(), { method: "POST", headers, body: JSON.stringify(command) });
+      const said = (await response.json()) as { result?: Reply; error?: string };
+      const reply = said.error === undefined ? said.result! : new ReplyError(said.error);
       return { reply, billed: 1 };
     },
     transaction: () => Promise.reject(new Error("not needed")),
@@ -149,7 +148,7 @@ export function lockServerBackend(url: () => string, name: string): Backend {
       void (async () => {
         for (let event = await events.next(); event !== undefined; event = await events.next()) {
           const [kind = "", to = "", ...rest] = event.replace(/^data: /, "").split(",");
-          subscriber.push([kind, to, kind === "subscribe" ? Number(rest[0]) : rest.join(",")].map(wireOf));
+          subscriber.push([kind, to, kind === "subscribe" ? Number(rest[0]) : rest.join(",")]);
         }
         throw new Error("the stream has ended");
       })().catch((error: Error) => {
@@ -159,9 +158,4 @@ export function lockServerBackend(url: () => string, name: string): Backend {
     },
     close: async () => ended.abort(),
   };
-}
-
-function wireOf(reply: WireReply | string): WireReply {
-  if (typeof reply === "string") return Buffer.from(reply);
-  return Array.isArray(reply) ? reply.map(wireOf) : (reply as WireReply);
 }

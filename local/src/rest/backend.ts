@@ -1,6 +1,6 @@
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
 import type { Reply } from "../../../lock-server/src/twins/twin.ts";
-import { StatusReply, type WireReply } from "./redis/resp.ts";
+import type { WireReply } from "./redis/resp.ts";
 
 /** The result of one command. */
 export interface Outcome {
@@ -48,13 +48,15 @@ export class BackendGoneError extends Error {
   override readonly name = "BackendGoneError";
 }
 
+/** Array.isArray does not know arrays that nobody may change. */
+const isArray: (reply: WireReply) => reply is readonly WireReply[] = Array.isArray;
+
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** A reply as strings and numbers: bytes that are not valid UTF-8 become U+FFFD. Throws a reply that is an error. */
 export function plainReply(reply: WireReply): Reply {
   if (reply instanceof ReplyError) throw reply;
-  if (reply instanceof StatusReply) return reply.text;
   if (reply instanceof Uint8Array) return utf8.decode(reply);
-  if (typeof reply === "number" || reply === null) return reply;
+  if (!isArray(reply)) return reply;
   return reply.map((item) => (item instanceof ReplyError ? item.message : plainReply(item)));
 }

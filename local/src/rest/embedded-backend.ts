@@ -1,9 +1,6 @@
-import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../lock-server/src/engine/reply-error.ts";
-import type { Reply } from "../../../lock-server/src/twins/twin.ts";
 import type { Engine } from "../engine/engine.ts";
 import { type Backend, type Command, nameOf, type Outcome, type Subscriber } from "./backend.ts";
-import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /**
  * An {@link Engine} in this process as a backend. Commands are synchronous, so a transaction is a plain loop.
@@ -28,7 +25,7 @@ export class EmbeddedBackend implements Backend {
 
   async subscribe(command: Command, subscriber: Subscriber): Promise<(() => void) | ReplyError> {
     if (nameOf(command) === "PSUBSCRIBE") return this.#engine.refusal(["PSUBSCRIBE"])!;
-    return this.#engine.subscribe(command.slice(1), (push) => subscriber.push(push.map(wireReply)));
+    return this.#engine.subscribe(command.slice(1), (push) => subscriber.push(push));
   }
 
   async close(): Promise<void> {
@@ -37,21 +34,13 @@ export class EmbeddedBackend implements Backend {
 
   #run(command: Command): Outcome {
     const before = this.#engine.billed;
-    let reply: WireReply;
+    // Also a command that the engine refuses is billed, as with a redis-server.
+    const billed = () => Math.max(1, this.#engine.billed - before);
     try {
-      reply = wireReply(this.#engine.execute(command));
+      return { reply: this.#engine.execute(command), billed: billed() };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
-      reply = error;
+      return { reply: error, billed: billed() };
     }
-    // Also a command that the engine refuses, as with a redis-server.
-    return { reply, billed: Math.max(1, this.#engine.billed - before) };
   }
-}
-
-/** The engine does not tell a status from a string. Only OK is usually one. */
-function wireReply(reply: Reply): WireReply {
-  if (reply === "OK") return new StatusReply(reply);
-  if (typeof reply === "string") return Buffer.from(reply);
-  return Array.isArray(reply) ? reply.map(wireReply) : (reply as number | null);
 }

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 import { plainReply } from "../backend.ts";
-import { StatusReply, type WireReply } from "../redis/resp.ts";
+import type { WireReply } from "../redis/resp.ts";
 import { RequestError } from "./request.ts";
 
 /** How the strings of replies are encoded in JSON. */
@@ -18,14 +18,14 @@ export function formatOf(headers: Headers): Format {
 export function envelope(reply: WireReply, format: Format): { result: unknown } | { error: string } {
   if (reply instanceof ReplyError) return { error: reply.message };
   // Upstash never encodes OK as a whole reply, and the SDK expects that.
-  if (reply instanceof StatusReply && reply.text === "OK") return { result: "OK" };
+  if (reply === "OK") return { result: "OK" };
   return { result: format === "base64" ? base64(reply) : plainReply(reply) };
 }
 
 function base64(reply: WireReply): unknown {
   if (reply === null || typeof reply === "number") return reply;
   if (reply instanceof Uint8Array) return Buffer.from(reply).toString("base64");
-  if (reply instanceof StatusReply) return Buffer.from(reply.text).toString("base64");
-  if (reply instanceof ReplyError) return Buffer.from(reply.message).toString("base64");
+  if (typeof reply === "string") return Buffer.from(reply).toString("base64");
+  if (reply instanceof ReplyError) return base64(reply.message);
   return reply.map(base64);
 }

@@ -7,7 +7,6 @@ import process from "node:process";
 import { createInterface } from "node:readline/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RedisConnection } from "./connection.ts";
-import { StatusReply } from "./resp.ts";
 
 /**
  * Shell script that starts the server, prints its process id, and reads a pipe from this process. The first argument
@@ -137,7 +136,7 @@ async function answersPing(url: string): Promise<boolean> {
   const connection = await RedisConnection.open(url);
   const [reply] = await connection.send([["PING"]]).finally(() => connection.close());
   // While the server loads its file, the reply is an error.
-  return reply instanceof StatusReply;
+  return reply === "PONG";
 }
 
 /** Sends SIGKILL. Does nothing if the process has already exited. */

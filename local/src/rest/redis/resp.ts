@@ -1,20 +1,11 @@
 import { Buffer } from "node:buffer";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
 
-/** A status reply (`+OK`). REST encodes it differently from a stored string of the same text. */
-export class StatusReply {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
 /**
- * A reply with the distinctions of RESP2, which JSON loses: a status is a {@link StatusReply}, a bulk string its bytes,
- * a nil `null`, and an error a `ReplyError`, which may also be an item of an array.
+ * A reply with the distinctions of RESP2, which JSON loses: a status is a string, a bulk string its bytes, a nil `null`, and an
+ * error a `ReplyError`, which may also be an item of an array. The embedded engine has strings in place of bytes.
  */
-export type WireReply = StatusReply | ReplyError | Uint8Array | number | null | readonly WireReply[];
+export type WireReply = string | ReplyError | Uint8Array | number | null | readonly WireReply[];
 
 /** @internal Encodes commands as RESP2 arrays of bulk strings, one after another: a pipeline. */
 export function encodeCommands(commands: readonly (readonly string[])[]): Buffer {
@@ -69,7 +60,7 @@ export class RespParser {
     this.#offset = end + 2;
     switch (kind) {
       case "+":
-        return new StatusReply(line);
+        return line;
       case "-":
         return new ReplyError(line);
       case ":":
