@@ -23,7 +23,7 @@ try {
 
 async function run() {
   const { openPage, start } = await load("local/src/page/index.ts");
-  const local = await start({ faultsApi: true });
+  const local = await start();
   closers.push(local.close);
   const endpointsPage = await openPage(local, { script: devPageScript });
   closers.push(endpointsPage.close);
@@ -58,10 +58,10 @@ node tools/send-webhook.mjs --url ${worker.url} --sender stripe
 node tools/send-webhook.mjs --url ${worker.url} --sender github
 node tools/send-webhook.mjs --url ${worker.url} --sender standard-webhooks
 
-Break the first endpoint (DELETE fixes it); the two others keep working:
+Break the first endpoint (-d '[]' fixes it); the two others keep working:
 
-curl -X POST ${first.url}/_faults -H 'authorization: Bearer ${first.token}' \\
-  -d '{"fault":"down"}'
+curl ${new URL(endpointsPage.url).origin}/api/endpoints/1/faults -H 'authorization: Bearer ${first.token}' \\
+  -d '[{"fault":"down"}]'
 
 Ctrl-C stops everything.
 `);

@@ -59,7 +59,6 @@ export function openEndpoint(number: number, store: Store): Promise<LocalEndpoin
     port: 0,
     token,
     readOnlyToken: `${token}-read-only`,
-    faultsApi: false,
     onLog: undefined,
   });
 }

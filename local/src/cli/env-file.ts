@@ -1,6 +1,5 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import { isLoopback } from "../rest/http/faults-api.ts";
 import { UsageError } from "./options.ts";
 
 // Files of variables, such as `.env` and wrangler's `.dev.vars`: one KEY="value" per line.
@@ -52,6 +51,9 @@ export async function writeVariables(path: string, variables: Variables): Promis
 export async function tokenBefore(path: string): Promise<string | undefined> {
   return parseEnv(await textBefore(path)).UPSTASH_REDIS_REST_TOKEN_1 || undefined;
 }
+
+/** Whether a host is an address of this machine only. */
+export const isLoopback = (host: string): boolean => /^(?:127\.[\d.]+|\[?::1\]?|localhost)$/i.test(host);
 
 const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).hostname : undefined);
 

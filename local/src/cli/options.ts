@@ -30,10 +30,9 @@ export const commandOptions = {
   ),
   log: flag("print every command and what it would be billed"),
   down: {
-    ...text("<n>", "endpoint n breaks every connection; other faults: on the page, or by --faults"),
+    ...text("<n>", "endpoint n breaks every connection; the page has other faults"),
     multiple: true,
   },
-  faults: flag("serve /_faults, to set faults over HTTP from this machine"),
   "page-port": text("<n>", "port of the page that shows the endpoints (a free port)"),
   "no-page": flag("without that page"),
   help: { ...flag("this text"), short: "h" },

@@ -2,9 +2,8 @@ import { once } from "node:events";
 import { printable } from "../../../src/cli/text.ts";
 import type { DevPage } from "../page/server.ts";
 import type { LoggedCommand } from "../rest/command-log.ts";
-import { isLoopback } from "../rest/http/faults-api.ts";
 import { type LocalEndpoints, type StartOptions, start } from "../rest/start.ts";
-import { tokenBefore, writeVariables } from "./env-file.ts";
+import { isLoopback, tokenBefore, writeVariables } from "./env-file.ts";
 import { help, integer, type Line, parseLine, UsageError } from "./options.ts";
 
 /** What the command has of its surroundings. */
@@ -80,13 +79,12 @@ async function runEndpoints(line: Line, environment: CommandEnvironment): Promis
 
 /** What `start` checks itself is passed on as it is. */
 function startOptions(line: Line, out: CommandEnvironment["out"]): StartOptions {
-  const { count, port, engine, dialect, redis, host, token, faults, log } = line;
+  const { count, port, engine, dialect, redis, host, token, log } = line;
   return {
     keepsAlive: true,
     count: count && integer("--count", count),
     port: port && integer("--port", port),
     onLog: log && ((entry: LoggedCommand & { endpoint: string }) => out(logLine(entry))),
-    faultsApi: faults,
     ...{ engine, dialect, redis, host, token },
   } as StartOptions;
 }

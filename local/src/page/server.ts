@@ -1,7 +1,8 @@
+import { type FaultRule, Faults } from "../faults/faults.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
 import { accessOf } from "../rest/http/authorize.ts";
-import { answerFaults, isLoopback, refused } from "../rest/http/faults-api.ts";
 import { type Listener, listen } from "../rest/http/listen.ts";
+import { refused } from "../rest/http/response.ts";
 import type { LocalEndpoints } from "../rest/start.ts";
 import { pageCss, pageHtml } from "./html.ts";
 import { Watch } from "./watch.ts";
@@ -32,19 +33,14 @@ export interface DevPage {
 export async function openPage(local: LocalEndpoints, options: PageOptions): Promise<DevPage> {
   const watch = new Watch(local, options.interval ?? 250);
   const served = { local, watch, script: options.script };
-  async function respond(request: Request, { address }: { address: string }): Promise<Response> {
-    const response = await answer(request, address, served);
+  async function respond(request: Request): Promise<Response> {
+    const response = await answer(request, served);
     for (const [name, value] of Object.entries(safety)) response.headers.set(name, value);
     return response;
   }
   let listener: Listener;
   try {
-    listener = await listen(respond, {
-      keepsAlive: true,
-      host: "127.0.0.1",
-      port: options.port ?? 0,
-      maxBody: 100_000,
-    });
+    listener = await listen(respond, { keepsAlive: true, host: "127.0.0.1", port: options.port ?? 0 });
   } catch (error) {
     watch.close();
     throw error;
@@ -65,11 +61,11 @@ interface Served {
   readonly script: PageOptions["script"];
 }
 
-async function answer(request: Request, address: string, served: Served): Promise<Response> {
+async function answer(request: Request, served: Served): Promise<Response> {
   const { local, watch } = served;
   const { token } = local.endpoints[0];
   const { pathname } = new URL(request.url);
-  if (!isOfThisMachine(request, address)) {
+  if (!isOfThisMachine(request)) {
     return refused(403, "ERR the page is for this machine only: open it at 127.0.0.1 or localhost");
   }
   const file = request.method === "GET" && Object.hasOwn(files, pathname) ? files[pathname] : undefined;
@@ -83,13 +79,12 @@ async function answer(request: Request, address: string, served: Served): Promis
   const [, number, action = ""] = /^\/api\/endpoints\/(\d+)\/([\w-]+)$/.exec(pathname) ?? [];
   const endpoint = local.endpoints[Number(number) - 1];
   const act = request.method === "POST" && Object.hasOwn(actions, action) ? actions[action] : undefined;
-  if (!endpoint || !(act || action === "faults")) return refused(404, "ERR no such path");
+  if (!endpoint || !act) return refused(404, "ERR no such path");
   try {
-    if (!act) return await answerFaults(request, { faults: endpoint.faults, token, remoteAddress: address });
-    await act(endpoint);
+    await act(endpoint, request);
     return Response.json({ result: endpoint.running });
   } catch (error) {
-    return refused(409, `ERR ${(error as Error).message}`);
+    return refused(400, `ERR ${(error as Error).message}`);
   } finally {
     watch.tick();
   }
@@ -121,7 +116,15 @@ function live(watch: Watch): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-const actions: Readonly<Record<string, (endpoint: LocalEndpoint) => Promise<void>>> = {
+const actions: Readonly<Record<string, (endpoint: LocalEndpoint, request: Request) => Promise<void>>> = {
+  /** Replaces all rules by a JSON array of them. */
+  async faults({ faults }, request) {
+    const rules = (await request.json()) as FaultRule[];
+    // Throws before anything is changed.
+    new Faults(rules);
+    faults.clear();
+    for (const rule of rules) faults.add(rule);
+  },
   stop: (endpoint) => endpoint.stop(),
   start: (endpoint) => endpoint.start(),
   "start-empty": (endpoint) => endpoint.start({ memory: "lost" }),
@@ -131,11 +134,9 @@ const actions: Readonly<Record<string, (endpoint: LocalEndpoint) => Promise<void
  * Whether somebody on this machine asks. A page of another site can resolve its own name to 127.0.0.1, and then reads what
  * it gets as if it were its own: such a request names that site as its host.
  */
-function isOfThisMachine({ headers, url }: Request, address: string): boolean {
-  const names = [headers.get("host")?.replace(/:\d+$/, "") ?? "", new URL(url).hostname];
-  // Stricter than isLoopback: `127.evil.example` is a name, and no address.
-  const isLocal = (name: string) => /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/i.test(name);
-  return isLoopback(address) && names.every(isLocal);
+function isOfThisMachine({ headers }: Request): boolean {
+  // `127.evil.example` is a name, and no address.
+  return /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)(?::\d+)?$/i.test(headers.get("host") ?? "");
 }
 
 /** No other page may show this one or read from it, and it loads nothing from elsewhere. */

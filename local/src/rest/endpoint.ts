@@ -5,14 +5,11 @@ import { Line } from "../faults/line.ts";
 import { systemRuntime } from "../runtime.ts";
 import { plainReply } from "./backend.ts";
 import { CommandLog, type LoggedCommand } from "./command-log.ts";
-import { answerFaults } from "./http/faults-api.ts";
 import { upstashHandler } from "./http/handler.ts";
 import { withFaults } from "./http/inject-faults.ts";
 import { type Listener, listen } from "./http/listen.ts";
 import { type Observer, observed } from "./observe.ts";
 import type { Memory, Store } from "./store.ts";
-
-const maxBody = 10 * 1024 * 1024;
 
 /** Settings of one endpoint. */
 export interface EndpointSettings {
@@ -23,8 +20,6 @@ export interface EndpointSettings {
   readonly port: number;
   readonly token: string;
   readonly readOnlyToken: string;
-  /** Whether `/_faults` is served. */
-  readonly faultsApi: boolean;
   readonly keepsAlive?: boolean | undefined;
   readonly onLog: ((entry: LoggedCommand) => void) | undefined;
 }
@@ -57,7 +52,7 @@ export class LocalEndpoint {
     this.#settings = settings;
     this.#port = settings.port;
     const { backend } = store;
-    const handle = upstashHandler({ backend, token, readOnlyToken, log: this.log, maxBody });
+    const handle = upstashHandler({ backend, token, readOnlyToken, log: this.log });
     this.#line = new Line(this.faults, systemRuntime.timer);
     this.#answer = withFaults(handle, this.faults, this.#line);
   }
@@ -158,18 +153,15 @@ export class LocalEndpoint {
   }
 
   async #listen(): Promise<void> {
-    const { host, token, faultsApi, keepsAlive } = this.#settings;
+    const { host, keepsAlive } = this.#settings;
     this.#listener = await listen(
       async (request, from) => {
-        if (faultsApi && new URL(request.url).pathname === "/_faults") {
-          return answerFaults(request, { faults: this.faults, token, remoteAddress: from.address });
-        }
         this.log.countRequest();
         const observer = this.#observer;
         if (!observer) return this.#answer(request);
         return observed(observer, request, from, (onCommand) => this.#answer(request, onCommand));
       },
-      { host, port: this.#port, maxBody, keepsAlive },
+      { host, port: this.#port, keepsAlive },
     );
     this.#port = this.#listener.port;
   }

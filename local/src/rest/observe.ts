@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import type { Command, Outcome } from "./backend.ts";
 import type { OnCommand } from "./http/command-runner.ts";
 import type { Answer } from "./http/inject-faults.ts";
@@ -49,7 +48,7 @@ export async function observed(
 ): Promise<Answer> {
   const at = Date.now();
   const peer = { ...from, agent: request.headers.get("user-agent") ?? "" };
-  const body = Buffer.from(await request.clone().arrayBuffer());
+  const commands = await commandsIn(request);
   const executed: Executed[] = [];
   const answered = await answer((command, outcome) => {
     const one = { command, ...outcome };
@@ -58,7 +57,6 @@ export async function observed(
   });
   const status = answered instanceof Response ? answered.status : undefined;
   const { pathname: path } = new URL(request.url);
-  const commands = commandsIn(request.url, body);
   observer.ended({ peer, at, ms: Date.now() - at, path, commands, executed, status });
   return answered;
 }

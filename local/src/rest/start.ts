@@ -31,8 +31,6 @@ export interface StartOptions {
   readonly token?: string;
   /** Read-only token of all endpoints, of the same characters. Default: a random one. */
   readonly readOnlyToken?: string;
-  /** Whether `/_faults` is served over HTTP, to loopback only. Default false. */
-  readonly faultsApi?: boolean;
   /**
    * Whether the endpoints keep the process alive. By default they do not, so that a test that forgets to close them ends.
    */
@@ -59,7 +57,6 @@ const schema: Schema<StartOptions> = {
   port: integer(0, 65_535),
   token,
   readOnlyToken: token,
-  faultsApi: typed("boolean"),
   keepsAlive: typed("boolean"),
   onLog: typed("function"),
 };
@@ -93,7 +90,7 @@ export interface LocalEndpoints {
  */
 export async function start(options: StartOptions = {}): Promise<LocalEndpoints> {
   checkOptions("start", options, schema, { usual: "count" });
-  const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog, dialect = "upstash" } = options;
+  const { host = "127.0.0.1", port = 0, redis = [], onLog, dialect = "upstash" } = options;
   const count = options.count ?? (redis.length || 3);
   if (redis.length > 0 && (redis.length !== count || options.engine === "embedded")) {
     throw new RangeError(
@@ -120,7 +117,6 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
         port: port === 0 ? 0 : port + index,
         token,
         readOnlyToken,
-        faultsApi,
         keepsAlive: options.keepsAlive,
         onLog: onLog && ((entry) => onLog({ ...entry, endpoint: name })),
       });

@@ -36,6 +36,11 @@ test.each([
 test.each([
   ["JSON", '{\n  "name": "app"\n}\n', /it is not a file of variables/],
   ["an endpoint elsewhere", "UPSTASH_REDIS_REST_URL_7='https://prod.upstash.io'\n", /URL_7 points to a host/],
+  [
+    "an endpoint whose name begins like this machine",
+    "UPSTASH_REDIS_REST_URL=http://127.example\n",
+    /not this machine/,
+  ],
   ["an endpoint that a shell knows", "UPSTASH_REDIS_REST_URL=$PRODUCTION\n", /URL points to a host/],
 ])("refuses %s, and leaves it as it was", async (_, text, reason) => {
   await writeFile(path, text);

@@ -106,16 +106,6 @@ describe.each(engines)("endpoints on %s", (engine) => {
     const page = await answer();
     expect([page.status, page.headers.get("content-type")]).toEqual([502, "text/html; charset=utf-8"]);
   });
-
-  test("/_faults needs the option, and is not counted", async () => {
-    const ask = async ({ url, token }: LocalEndpoint) => {
-      const headers = { authorization: `Bearer ${token}` };
-      return (await fetch(`${url}/_faults`, { headers })).status;
-    };
-    expect(await ask((await start({ count: 1, engine })).first)).toBe(400);
-    const { first } = await start({ count: 1, engine, faultsApi: true });
-    expect([await ask(first), first.log.requests]).toEqual([200, 0]);
-  });
 });
 
 describe.runIf(redisServer !== undefined)("the redis-server of an endpoint", () => {

@@ -27,9 +27,9 @@ async function follow(token: string): Promise<void> {
       const hashes = await hashesOf(search);
       if (shown.search === search) change({ hashes });
     },
-    send(endpoint, action, method, body) {
+    send(endpoint, action, body) {
       change({ failure: "" });
-      ask(token, `/api/endpoints/${endpoint}/${action}`, { method, body }).catch((error: Error) =>
+      ask(token, `/api/endpoints/${endpoint}/${action}`, { method: "POST", body }).catch((error: Error) =>
         change({ failure: `That failed: ${error.message}` }),
       );
     },

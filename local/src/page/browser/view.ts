@@ -13,7 +13,7 @@ export interface PageActions {
   readonly hashes: readonly string[];
   onSearch(text: string): void;
   /** Sends a request about an endpoint: `stop`, or rules for `faults`. */
-  send(endpoint: number, action: string, method: "POST" | "PUT", rules?: unknown): void;
+  send(endpoint: number, action: string, rules?: unknown): void;
 }
 
 /** The whole page. */
@@ -39,7 +39,7 @@ function card(state: EndpointState, number: number, page: PageActions): Template
   const { name, url, status, faults } = state;
   const shown = status === "up" && faults.length > 0 ? "faulty" : status;
   const button = (text: string, action: string) => html`
-    <button type="button" title=${titles[text] ?? nothing} @click=${() => page.send(number, action, "POST")}>${text}</button>`;
+    <button type="button" title=${titles[text] ?? nothing} @click=${() => page.send(number, action)}>${text}</button>`;
   return html`
     <article class="card" aria-label=${name} data-status=${shown}>
       <div class="card-head">
@@ -68,7 +68,7 @@ function toggle(
 ): TemplateResult {
   const rest = faults.filter((each) => !isSame(each, rule));
   const on = rest.length < faults.length;
-  const onClick = () => page.send(number, "faults", "PUT", on ? rest : [...faults, rule]);
+  const onClick = () => page.send(number, "faults", on ? rest : [...faults, rule]);
   return html`
     <button type="button" role="switch" aria-checked=${on} aria-label=${label}
       title="${about} (${rule.fault})" @click=${onClick}>${label}</button>`;

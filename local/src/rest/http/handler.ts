@@ -13,12 +13,13 @@ export interface UpstashHandlerOptions extends Tokens {
   readonly backend: Backend;
   /** Records the commands and their cost. */
   readonly log: CommandLog;
-  /** Largest request body in bytes. */
-  readonly maxBody: number;
 }
 
 /** Answers a request of Upstash's REST protocol. */
 export type Handle = (request: Request, onCommand?: OnCommand) => Promise<Response>;
+
+/** Largest request body in bytes. */
+const maxBody = 10 * 1024 * 1024;
 
 const methods = ["HEAD", "GET", "POST", "PUT"];
 
@@ -27,7 +28,7 @@ const methods = ["HEAD", "GET", "POST", "PUT"];
  * port; `start` does.
  *
  * Errors are JSON, `{"error": "ERR …"}`: 400 for a malformed request or a failing command, 401 without a valid token,
- * 405 for other methods, 413 for a body above `maxBody`, and 500 when the backend cannot be reached.
+ * 405 for other methods, 413 for a body above 10 MiB, and 500 when the backend cannot be reached.
  *
  * With `Accept: text/event-stream`, `/subscribe/<channel>` and `/psubscribe/<pattern>` answer with a stream of server-sent
  * events. To cancel the response's body ends the subscription.
@@ -54,7 +55,7 @@ async function answer(
   }
   const access = accessOf(request, options);
   if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
-  const body = await readBody(request, options.maxBody);
+  const body = await readBody(request);
   const format = formatOf(request.headers);
   const caller = { readOnly: access === "read-only", onCommand };
   const url = new URL(request.url);
@@ -75,14 +76,11 @@ async function answer(
   return Response.json(envelope(reply, format), { status: reply instanceof ReplyError ? 400 : 200 });
 }
 
-async function readBody(request: Request, maxBody: number): Promise<Buffer> {
+async function readBody(request: Request): Promise<Buffer> {
   const body = Buffer.from(await request.arrayBuffer());
   if (body.length <= maxBody) return body;
-  const size = Math.max(body.length, Number(request.headers.get("content-length") ?? 0));
-  throw new RequestError(
-    413,
-    `ERR max request size exceeded. Limit: ${maxBody} bytes, Actual: ${size} bytes`,
-  );
+  const sizes = `Limit: ${maxBody} bytes, Actual: ${body.length} bytes`;
+  throw new RequestError(413, `ERR max request size exceeded. ${sizes}`);
 }
 
 /** Whether a request asks for a stream of events: SUBSCRIBE or PSUBSCRIBE in its path, by GET or POST, and this `Accept`. */

@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import type { Faults } from "../../faults/faults.ts";
 import type { Line } from "../../faults/line.ts";
 import { withStreamFaults } from "../../faults/stream-faults.ts";
@@ -24,8 +23,7 @@ export function withFaults(
   line: Line,
 ): (request: Request, onCommand?: OnCommand) => Promise<Answer> {
   return async function answer(request, onCommand) {
-    const body = Buffer.from(await request.clone().arrayBuffer());
-    const [[command = ""] = []] = commandsIn(request.url, body);
+    const [[command = ""] = []] = await commandsIn(request);
     const execute = () => handle(request.clone(), onCommand);
     const carried = await line.carry(command, { execute, discard });
     if (carried === "silence") return carried;
@@ -39,7 +37,7 @@ export function withFaults(
 }
 
 /** Whether a response is a stream of events, which goes on until the client ends it. */
-export function isStream({ headers }: Response): boolean {
+function isStream({ headers }: Response): boolean {
   return headers.get("content-type") === "text/event-stream";
 }
 

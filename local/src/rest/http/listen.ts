@@ -1,10 +1,10 @@
-import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { requestOf } from "./incoming.ts";
-import { type Answer, isStream } from "./inject-faults.ts";
+import { createRequest, sendResponse } from "@remix-run/node-fetch-server";
+import type { Answer } from "./inject-faults.ts";
+import { refused } from "./response.ts";
 
 /** An open port. */
 export interface Listener {
@@ -20,8 +20,6 @@ export interface ListenOptions {
   readonly port: number;
   /** Whether the process stays alive to listen. Connections never keep it alive. Default false. */
   readonly keepsAlive?: boolean | undefined;
-  /** Bytes of a body that the handler takes; of a longer one it gets one more. */
-  readonly maxBody: number;
 }
 
 /** Answers one request. */
@@ -37,20 +35,21 @@ const closeTimeout = 500;
  * Listens with `node:http`. Unlike a web server it can also break the connection, or never answer: see {@link Answer}.
  * Rejects when the port cannot be opened.
  */
-export async function listen(
-  answer: Respond,
-  { host, port, maxBody, keepsAlive }: ListenOptions,
-): Promise<Listener> {
+export async function listen(answer: Respond, { host, port, keepsAlive }: ListenOptions): Promise<Listener> {
   let isClosing = false;
   const idle = new Set<Socket>();
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { remoteAddress: address = "", remotePort = 0 } = incoming.socket;
-    const request = await requestOf(incoming, maxBody + 1);
+    const request = requestOf(incoming, outgoing);
     const answered =
       request instanceof Request ? await answer(request, { address, port: remotePort }) : request;
+    if (answered === "silence") return;
     if (answered === "reset") reset(incoming.socket);
-    else if (answered !== "silence") await send(answered, outgoing);
+    // The client may have gone while a stream was opened.
+    else if (outgoing.destroyed) await answered.body?.cancel();
+    // A stream that fails breaks the connection.
+    else await sendResponse(outgoing, answered).catch(() => reset(incoming.socket));
   }
 
   const server = createServer((incoming, outgoing) => {
@@ -79,34 +78,16 @@ export async function listen(
   };
 }
 
-async function send(answer: Response, outgoing: ServerResponse): Promise<void> {
-  const { status, headers } = answer;
-  if (isStream(answer)) {
-    await sendStream(answer, outgoing);
-    return;
-  }
-  const body = Buffer.from(await answer.arrayBuffer());
-  outgoing.writeHead(status, { ...Object.fromEntries(headers), "content-length": body.length }).end(body);
-}
-
-/** Sends the events of a stream until it ends or the client goes away. A stream that fails breaks the connection. */
-async function sendStream({ status, headers, body }: Response, outgoing: ServerResponse): Promise<void> {
-  const reader = body!.getReader();
-  const { socket } = outgoing;
-  const gone = new Promise<void>((resolve) => outgoing.once("close", resolve));
-  // A stream that has failed cannot be cancelled; its failure is handled below.
-  const cancel = () => reader.cancel().catch(() => undefined);
-  gone.then(cancel);
-  // The client may have gone while the stream was opened; then there is no further event.
-  if (outgoing.destroyed || !socket || socket.destroyed) await cancel();
+/** The request, or the response to one that cannot be understood. */
+function requestOf(incoming: IncomingMessage, outgoing: ServerResponse): Request | Response {
+  // A proxy's target names the host. curl sends bytes that a URL cannot have.
+  incoming.url = incoming
+    .url!.replace(/^https?:\/\/[^/?]*/i, "")
+    .replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`);
   try {
-    outgoing.writeHead(status, Object.fromEntries(headers)).flushHeaders();
-    for (let next = await reader.read(); next.value; next = await reader.read()) {
-      if (!outgoing.write(next.value)) await Promise.race([once(outgoing, "drain"), gone]);
-    }
-    outgoing.end();
-  } catch {
-    if (socket) reset(socket);
+    return createRequest(incoming, outgoing, { host: "localhost" });
+  } catch (error) {
+    return refused(400, `ERR the request cannot be understood: ${(error as Error).message}`);
   }
 }
 

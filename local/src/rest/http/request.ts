@@ -1,4 +1,4 @@
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 
 /** A request that is refused before any command is run. Its message is the response: `{"error": message}`. */
 export class RequestError extends Error {
@@ -29,10 +29,11 @@ export function decodeCommands(url: URL, body: Buffer): [string[], ...string[][]
   return [first, ...others];
 }
 
-/** The commands of a request; none if they cannot be read, which the endpoint answers with an error. */
-export function commandsIn(url: string, body: Buffer): string[][] {
+/** The commands of a request; none if they cannot be read, which the endpoint answers with an error. Its body stays unread. */
+export async function commandsIn(request: Request): Promise<string[][]> {
+  const body = Buffer.from(await request.clone().arrayBuffer());
   try {
-    return decodeCommands(new URL(url), body);
+    return decodeCommands(new URL(request.url), body);
   } catch {
     return [];
   }

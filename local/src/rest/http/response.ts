@@ -7,6 +7,9 @@ import { RequestError } from "./request.ts";
 /** How the strings of replies are encoded in JSON. */
 export type Format = "json" | "base64";
 
+/** An error as the REST API writes it. */
+export const refused = (status: number, error: string): Response => Response.json({ error }, { status });
+
 /** The format that the header `Upstash-Encoding` asks for. Throws `RequestError` 400 for an unknown one. */
 export function formatOf(headers: Headers): Format {
   const encoding = headers.get("upstash-encoding") ?? "";

@@ -13,7 +13,7 @@ import { load } from ${JSON.stringify(pathToFileURL("tools/load.mjs").href)};
 const { listen } = await load("local/src/rest/http/listen.ts");
 const listener = await listen(
   async () => (closed ? "reset" : new Response("too early")),
-  { host: "127.0.0.1", port: 0, maxBody: 100 },
+  { host: "127.0.0.1", port: 0 },
 );
 let closed;
 const control = net.createServer((socket) => socket.once("data", () => { closed = listener.close(); }));
