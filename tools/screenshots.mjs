@@ -70,6 +70,7 @@ const pages = {
     await second.tell("await lock.extend(60_000)");
     await first.tell('lock = await redlock.acquire("report/daily", { ttl: 60_000 })');
     await shown("report/daily", "acquired", "1, 2");
+    await shown("report/daily", "lock");
     await page.mouse.move(0, 0);
     await page.evaluate(() => document.activeElement?.blur());
     return async () => {

@@ -22,12 +22,9 @@ export const isOfRuns = ({ kind }: StoredKey): boolean => ["idem", "flight", "tr
 /** Whether the page shows such a key. */
 export const isShown = (parts: StoredKey): boolean => isOfRuns(parts) || heldKind(parts) !== undefined;
 
-/** The digits of a key's hash that are shown. */
-export const shownDigits = 12;
-
 /** What the page calls it: a resource; of a run, the beginning of its hash. */
 export function labelOf(parts: StoredKey): string {
   const { kind, slot, resource } = parts;
-  if (isOfRuns(parts)) return `${kind === "flight" ? "flight" : "key"} ${resource.slice(0, shownDigits)}`;
+  if (isOfRuns(parts)) return `${kind === "flight" ? "flight" : "key"} ${resource.slice(0, 12)}`;
   return slot === undefined ? resource : `${resource} slot ${slot}`;
 }

@@ -11,8 +11,6 @@ import { Watch } from "./watch.ts";
 export interface PageOptions {
   /** Port of the page. Default 0: any free port. */
   readonly port?: number;
-  /** ms between two looks at the endpoints, and between two messages to a page at least. Default 250. */
-  readonly interval?: number;
   /** Reads the script of the page: `tools/build.mjs` makes it from browser/main.ts. */
   readonly script: () => Promise<string>;
 }
@@ -31,7 +29,7 @@ export interface DevPage {
  * const page = await openPage(local, { script: () => readFile("page.js", "utf8") });
  */
 export async function openPage(local: LocalEndpoints, options: PageOptions): Promise<DevPage> {
-  const watch = new Watch(local, options.interval ?? 250);
+  const watch = new Watch(local);
   const served = { local, watch, script: options.script };
   async function respond(request: Request): Promise<Response> {
     const response = await answer(request, served);
@@ -75,7 +73,6 @@ async function answer(request: Request, served: Served): Promise<Response> {
   }
   if (accessOf(request, { token }) !== "full") return refused(401, "WRONGPASS invalid or missing auth token");
   if (pathname === "/api/state") return Response.json(watch.state());
-  if (pathname === "/api/live") return live(watch);
   const [, number, action = ""] = /^\/api\/endpoints\/(\d+)\/([\w-]+)$/.exec(pathname) ?? [];
   const endpoint = local.endpoints[Number(number) - 1];
   const act = request.method === "POST" && Object.hasOwn(actions, action) ? actions[action] : undefined;
@@ -85,8 +82,6 @@ async function answer(request: Request, served: Served): Promise<Response> {
     return Response.json({ result: endpoint.running });
   } catch (error) {
     return refused(400, `ERR ${(error as Error).message}`);
-  } finally {
-    watch.tick();
   }
 }
 
@@ -101,20 +96,6 @@ const files: Readonly<
     async ({ script }) => (await script()).replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
   ],
 };
-
-/** The states of a watch as server-sent events, of which each is made when the last one has been read. */
-function live(watch: Watch): Response {
-  let seen = -1;
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await watch.next(seen);
-      if (!next) return controller.close();
-      seen = next.look;
-      return controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(next.state)}\n\n`));
-    },
-  });
-  return new Response(body, { headers: { "content-type": "text/event-stream" } });
-}
 
 const actions: Readonly<Record<string, (endpoint: LocalEndpoint, request: Request) => Promise<void>>> = {
   /** Replaces all rules by a JSON array of them. */

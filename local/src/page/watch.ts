@@ -21,16 +21,11 @@ export class Watch {
   readonly #quorum: number;
   readonly #clients = new Clients();
   readonly #endpoints: readonly EndpointWatch[];
-  readonly #timer: NodeJS.Timeout;
-  #waiting: (() => void)[] = [];
   #requests: (UnnamedRow & { readonly peer: Peer })[] = [];
   /** By key, the calls that got a stored result: all endpoints say it. */
   readonly #replays = new Map<string, Set<string>>();
-  #look = 0;
-  #closed = false;
 
-  /** @param interval ms between two looks, and between two messages to one page at least. */
-  constructor(local: LocalEndpoints, interval: number) {
+  constructor(local: LocalEndpoints) {
     this.#local = local;
     this.#quorum = Math.floor(local.endpoints.length / 2) + 1;
     this.#endpoints = local.endpoints.map((each) => new EndpointWatch(each));
@@ -44,27 +39,10 @@ export class Watch {
         },
       });
     }
-    this.#timer = setInterval(() => this.tick(), interval);
-    this.#timer.unref();
   }
 
-  /** Ends all views. */
   close(): void {
-    this.#closed = true;
-    clearInterval(this.#timer);
     for (const endpoint of this.#local.endpoints) endpoint.observe(undefined);
-    this.#resume();
-  }
-
-  #resume(): void {
-    for (const resume of this.#waiting.splice(0)) resume();
-  }
-
-  /** Looks at all endpoints now: called at each interval, and after the page has changed something. */
-  tick(): void {
-    this.#look += 1;
-    for (const watch of this.#endpoints) watch.look(Date.now());
-    this.#resume();
   }
 
   #executed(watch: EndpointWatch, peer: Peer, { command, reply }: Executed): void {
@@ -86,8 +64,9 @@ export class Watch {
     return this.#endpoints.map((endpoint) => endpoint.holds(key));
   }
 
-  /** What is now. */
+  /** What is known now. Looks at all endpoints, for the next time. */
   state(): PageState {
+    for (const watch of this.#endpoints) watch.look(Date.now());
     const keys = new Map(this.#endpoints.flatMap((each) => each.keys()).map((each) => [each.key, each]));
     const newest = [...keys.values()].reverse();
     const clientOf = (token: string) => this.#clients.nameOfToken(token);
@@ -117,13 +96,5 @@ export class Watch {
       return row ? [{ ...row, replays: this.#replays.get(name)?.size ?? 0 }] : [];
     });
     return rows.sort((one, other) => badFirst.indexOf(one.state) - badFirst.indexOf(other.state));
-  }
-
-  /** Resolves with the state at the next look after the given one, or with undefined once the watch is closed. */
-  async next(seen: number): Promise<{ readonly look: number; readonly state: PageState } | undefined> {
-    while (this.#look <= seen && !this.#closed) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-    return this.#closed ? undefined : { look: this.#look, state: this.state() };
   }
 }

@@ -21,7 +21,7 @@ afterAll(() => browser?.close());
 
 async function open(engine: "redis" | "embedded") {
   const local = await start({ engine });
-  const dev = await openDevPage(local, { script: devPageScript, interval: 50 });
+  const dev = await openDevPage(local, { script: devPageScript });
   const redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()) });
   const close = async () => {
     await dev.close();
@@ -123,7 +123,6 @@ describe.skipIf(chromiumPath === undefined)("the page with long names and many l
     await redlock.acquire(long);
     for (let index = 0; index < 60; index++) await redlock.acquire(`job:${index}`);
     await redlock.acquire(long.replace("orders", "refunds"));
-    await new Idempotency(redlock).run("order-17", { scope: "shop" }, () => "paid");
 
     const held = page.locator("section", { hasText: "Held now" });
     await expect.poll(() => held.locator("h2").innerText()).toMatch(/62, the first 50 are shown/);
@@ -147,10 +146,7 @@ describe.skipIf(chromiumPath === undefined)("the page with long names and many l
     expect(await held.locator("td:first-child").allTextContents()).toEqual(
       expect.arrayContaining(["job:3", "job:30", "job:39"]),
     );
-    // A key of a run is found by its name, although only its hash is stored.
-    await page.getByLabel("Search").fill("shop order-17");
     const runs = page.locator("section", { hasText: "Idempotent runs" });
-    await expect.poll(() => runs.innerText()).toMatch(/is shop order-17\s+executed/);
     await page.getByLabel("Search").fill("");
 
     const summary = page.locator("#summary");
@@ -186,7 +182,7 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await page.reload();
     await expect.poll(summary).toContain("3 of 3 endpoints up");
     await close();
-    await expect.poll(summary).toMatch(/have ended|No connection/);
+    await expect.poll(summary).toContain("No connection");
     await leave();
   });
 });

@@ -6,9 +6,9 @@ import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
 import { inspect } from "../../../src/inspect/index.ts";
 import { patient } from "../../../test/support/beyond-tests.ts";
-import { readEvents } from "../../../test/support/event-reader.ts";
 import { gate } from "../../../test/support/link.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
+import { until } from "../../../test/support/until.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
 import { type DevPage, openPage } from "../../src/page/server.ts";
 import type { PageState } from "../../src/page/state.ts";
@@ -32,7 +32,7 @@ async function open(engine: "redis" | "embedded", count = 3): Promise<Stand> {
   const local = await start({ engine, count });
   closers.push(() => local.close());
   const script = async () => "script();\n//# sourceMappingURL=page.js.map\n";
-  const page = await openPage(local, { script, interval: 40 });
+  const page = await openPage(local, { script });
   closers.push(() => page.close());
   const [first] = local.endpoints as [LocalEndpoint];
   const ask = (path: string, init: RequestInit = {}) =>
@@ -47,30 +47,18 @@ async function open(engine: "redis" | "embedded", count = 3): Promise<Stand> {
   };
 }
 
-/** Opens the stream of the page. */
-async function live({ ask }: Stand) {
-  const response = await ask("/api/live");
-  const events = readEvents(response.body);
-  const next = async () => {
-    const event = await events.next();
-    return event === undefined ? undefined : (JSON.parse(event.replace(/^data: /, "")) as PageState);
-  };
-  /** Reads states until one fulfils a condition. */
-  async function find(condition: (state: PageState) => boolean): Promise<PageState> {
-    for (;;) {
-      const state = await next();
-      if (!state) throw new Error("the stream has ended");
-      if (condition(state)) return state;
-    }
-  }
-  return { next, find };
-}
+/** Asks for states until one fulfils a condition. */
+const finder = (stand: Stand) => (condition: (state: PageState) => boolean) =>
+  until(async () => {
+    const state = await stand.state();
+    return condition(state) ? state : undefined;
+  }, "a state of the page");
 
 describe.each(engines)("the page of endpoints on %s", (engine) => {
   test("shows what is held as inspect does, without a request, and how it ends", async () => {
     const stand = await open(engine);
     const { local, redlock } = stand;
-    const { find } = await live(stand);
+    const find = finder(stand);
     const lock = await redlock.acquire("invoice:{42}", { ttl: 30_000, fencing: true });
     const counts = () => local.endpoints.map(({ log }) => [log.requests, log.billed]);
     await find(({ locks }) => locks[0]?.shares.join() === "same,same,same");
@@ -107,7 +95,7 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
     // Not over HTTP, and among many keys: only a walk finds it.
     for (let index = 0; index < 300; index++) await first.execute(["SET", `other:${index}`, "x"]);
     await first.execute(["SET", "my:lock:{quiet}", "somebody", "PX", 60_000]);
-    const { find } = await live(stand);
+    const find = finder(stand);
     const state = await find(({ locks }) => locks.length === 1);
     expect(state.locks[0]).toMatchObject({ resource: "quiet", held: true });
     expect(state.requests).toEqual([]);
@@ -133,7 +121,7 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
 
   test("shows who holds many locks that one client acquires at once, and a key that may be dead", async () => {
     const stand = await open(engine);
-    const { find } = await live(stand);
+    const find = finder(stand);
     const names = Array.from({ length: 12 }, (_, index) => `job:${index}`);
     await Promise.all(names.map((name) => stand.redlock.acquire(name, { ttl: 60_000 })));
     const client = `node ${process.pid}`;
@@ -154,7 +142,7 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
   test("stops and starts an endpoint, with its data and without", async () => {
     const stand = await open(engine);
     const { redlock, ask, first } = stand;
-    const { find } = await live(stand);
+    const find = finder(stand);
     await redlock.acquire("a", { ttl: 60_000 });
     await find(({ locks }) => locks[0]?.shares.join() === "same,same,same");
     const post = async (action: string) =>
@@ -178,7 +166,7 @@ describe("the page's server", () => {
   test("records requests, and replaces faults", async () => {
     const stand = await open("embedded");
     const { redlock, ask, first } = stand;
-    const { find } = await live(stand);
+    const find = finder(stand);
     const faults = async (body: unknown) =>
       (await ask("/api/endpoints/1/faults", { method: "POST", body: JSON.stringify(body) })).status;
     const rule = { fault: "drop-reply", command: "EVAL", reset: true };
@@ -203,13 +191,7 @@ describe("the page's server", () => {
     expect(index.headers.get("content-security-policy")).not.toContain("unsafe");
     expect(await (await ask("/page.js")).text()).toBe("script();\n");
     expect((await ask("/page.css")).headers.get("content-type")).toContain("text/css");
-    for (const path of [
-      "/api/state",
-      "/api/live",
-      "/api/endpoints/1/faults",
-      "/api/endpoints/1/stop",
-      "/x",
-    ]) {
+    for (const path of ["/api/state", "/api/endpoints/1/faults", "/api/endpoints/1/stop", "/x"]) {
       const method = path.includes("endpoints") ? "POST" : "GET";
       for (const token of ["", "wrong", first.readOnlyToken]) {
         const response = await ask(path, { method, headers: { authorization: `Bearer ${token}` } });
@@ -244,16 +226,5 @@ describe("the page's server", () => {
     ]) {
       expect([host, await statusFor(host), await statusFor(host, "/")]).toEqual([host, 403, 403]);
     }
-  });
-
-  test("a stream of the page ends with the server", async () => {
-    const stand = await open("embedded", 1);
-    const { next } = await live(stand);
-    expect((await next())?.endpoints).toMatchObject([{ name: "endpoint-1" }]);
-    await stand.page.close();
-    const ends = async () => {
-      while ((await next()) !== undefined);
-    };
-    await ends().catch((error: Error) => expect(error.message).toBe("terminated"));
   });
 });

@@ -25,31 +25,16 @@ export class TokenRefused extends Error {
 export async function ask(
   token: string,
   path: string,
-  init: { method?: string; body?: unknown; signal?: AbortSignal } = {},
+  init: { method?: string; body?: unknown } = {},
 ): Promise<Response> {
-  const { method = "GET", body, signal } = init;
+  const { method = "GET", body } = init;
   const response = await fetch(path, {
     method,
     headers: { authorization: `Bearer ${token}` },
     ...(body !== undefined && { body: JSON.stringify(body) }),
-    ...(signal && { signal }),
   });
   if (response.ok) return response;
   if (response.status === 401) throw new TokenRefused();
   const { error } = (await response.json()) as { error: string };
   throw new Error(error.replace(/^ERR /, ""));
-}
-
-/** The messages of a stream of server-sent events. EventSource cannot send the token, so they are read by fetch. */
-export async function* messages<Message>(token: string, path: string): AsyncGenerator<Message> {
-  const { body } = await ask(token, path);
-  if (!body) return;
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    text += next.value;
-    const events = text.split("\n\n");
-    text = events.pop() ?? "";
-    for (const event of events) yield JSON.parse(event.replace(/^data: /, "")) as Message;
-  }
 }

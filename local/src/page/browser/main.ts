@@ -1,7 +1,6 @@
 import { render } from "lit-html";
 import type { PageState } from "../state.ts";
-import { ask, forgetToken, messages, TokenRefused, takeToken } from "./access.ts";
-import { hashesOf } from "./hashes.ts";
+import { ask, forgetToken, TokenRefused, takeToken } from "./access.ts";
 import { type PageActions, view } from "./view.ts";
 import { summary } from "./words.ts";
 
@@ -15,18 +14,13 @@ function say(text: string, bad = false): void {
   status.className = bad ? "bad" : "";
 }
 
-/** Shows what arrives until the stream ends. */
-async function follow(token: string): Promise<void> {
+/** Shows the state, again and again, until it cannot be read. */
+async function follow(token: string): Promise<never> {
   let state: PageState | undefined;
   let shown: PageActions = {
     failure: "",
     search: "",
-    hashes: [],
-    async onSearch(search) {
-      change({ search });
-      const hashes = await hashesOf(search);
-      if (shown.search === search) change({ hashes });
-    },
+    onSearch: (search) => change({ search }),
     send(endpoint, action, body) {
       change({ failure: "" });
       ask(token, `/api/endpoints/${endpoint}/${action}`, { method: "POST", body }).catch((error: Error) =>
@@ -41,9 +35,10 @@ async function follow(token: string): Promise<void> {
     say(text, bad);
     render(view(state, shown), main);
   }
-  for await (const next of messages<PageState>(token, "/api/live")) {
-    state = next;
+  for (;;) {
+    state = (await (await ask(token, "/api/state")).json()) as PageState;
     change({});
+    await pause(250);
   }
 }
 
@@ -54,7 +49,6 @@ async function run(): Promise<void> {
   while (token !== undefined) {
     try {
       await follow(token);
-      say("The endpoints have ended. Waiting for them …", true);
     } catch (error) {
       if (error instanceof TokenRefused) break;
       say(`No connection: ${(error as Error).message}. Trying again …`, true);

@@ -9,8 +9,6 @@ import { ago, clock, left, matching, recordWords, sharesText, shareText, short }
 export interface PageActions {
   readonly failure: string;
   readonly search: string;
-  /** The beginnings of hashes of keys that may be meant by the search. */
-  readonly hashes: readonly string[];
   onSearch(text: string): void;
   /** Sends a request about an endpoint: `stop`, or rules for `faults`. */
   send(endpoint: number, action: string, rules?: unknown): void;
@@ -24,7 +22,7 @@ export function view(state: PageState, page: PageActions): TemplateResult {
       ${page.failure && html`<p class="bad" id="failure">${page.failure}</p>`}
       <div class="cards">${state.endpoints.map((endpoint, index) => card(endpoint, index + 1, page))}</div>
       <input type="search" aria-label="Search" @input=${onInput}
-        placeholder="Search: a resource, an idempotency key, a client, a result">
+        placeholder="Search: a resource, a client, a result">
       ${locks(state, page)} ${records(state, page)} ${requests(state, page)}
     </div>`;
 }
@@ -148,30 +146,25 @@ function locks(state: PageState, { search }: PageActions): TemplateResult {
 const recordKinds = { complete: "good", pending: "warn", corrupt: "bad", unfinished: "bad" };
 
 /** The keys of idempotent runs. */
-function records(state: PageState, { search, hashes }: PageActions): TemplateResult {
+function records(state: PageState, { search }: PageActions): TemplateResult {
   const { now } = state;
-  const isMeant = ({ key }: RecordRow) => hashes.some((hash) => key.endsWith(hash));
   const stateText = (row: RecordRow) =>
     `${recordWords[row.state]}${row.replays > 0 ? `, replayed ${row.replays}×` : ""}`;
   const columns: Column<RecordRow>[] = [
-    [
-      "key (hash)",
-      "name",
-      (row) => html`${row.key}${isMeant(row) ? html` is <b class="good">${short(search)}</b>` : ""}`,
-    ],
+    ["key (hash)", "name", ({ key }) => key],
     ["state", "", (row) => colored(recordKinds[row.state], stateText(row))],
     ["unfinished runs", "number", ({ attempts = "–" }) => attempts],
     ["since", "number", ({ since }) => (since === undefined ? "–" : ago(now - since))],
     ["kept for", "number", ({ until }) => left(until - now)],
     ["endpoints", "", (row) => html`${shares(row.shares, state)} ${sharesText({ ...row, held: true })}`],
   ];
-  const fits = (row: RecordRow) => isMeant(row) || matching(`${row.key} ${stateText(row)}`, search);
+  const fits = (row: RecordRow) => matching(`${row.key} ${stateText(row)}`, search);
   const none = "No idempotent run has left a record yet.";
   return listing("Idempotent runs", columns, state.records, { most: 50, fits, none });
 }
 
 /** The latest requests. */
-function requests(state: PageState, { search, hashes }: PageActions): TemplateResult {
+function requests(state: PageState, { search }: PageActions): TemplateResult {
   const kindOf = ({ result, failed }: RequestRow) =>
     failed ? "bad" : /^(held|gone|waiting|failed)/.test(result) ? "warn" : "";
   const columns: Column<RequestRow>[] = [
@@ -185,7 +178,6 @@ function requests(state: PageState, { search, hashes }: PageActions): TemplateRe
     ["billed", "number", ({ billed }) => billed],
   ];
   const fits = ({ client, endpoints, operation, resource, result }: RequestRow) =>
-    hashes.some((hash) => resource.endsWith(hash)) ||
     matching([client, ...endpoints, operation, resource, result].join(" "), search);
   const none = "No request has arrived yet.";
   return listing("Latest requests", columns, state.requests, { most: 30, fits, none });
