@@ -5,7 +5,6 @@ import { type Outcome, untilStopped } from "./environment.ts";
 import { inspectOnce } from "./inspect.ts";
 import { list } from "./list.ts";
 import { keyOptions, type OptionName } from "./options.ts";
-import { watch } from "./watch.ts";
 
 /** One command. */
 export interface Command {
@@ -21,8 +20,8 @@ export interface Command {
   readonly examples: readonly string[];
   /** Its own options, without the options that all commands share. */
   readonly options: readonly OptionName[];
-  /** Resolves with undefined if it has said all. Only `watch` and `doctor` see by themselves that they are stopped. */
-  readonly run: (call: Call) => Promise<Outcome | undefined>;
+  /** Only `doctor` sees by itself that it is stopped. */
+  readonly run: (call: Call) => Promise<Outcome>;
 }
 
 /** All commands. */
@@ -56,16 +55,6 @@ export const commands: readonly Command[] = [
     examples: ["inspect invoice:42", "inspect --key evt_1 --webhook stripe --handler /hook"],
     options: keyOptions,
     run: (call) => untilStopped(call.environment, inspectOnce(call)),
-  },
-  {
-    name: "watch",
-    foreign: "follow monitor tail",
-    summary: "inspects again and again, and prints a line for each change",
-    usage: ["<resource>", "--key <key> [--scope <name>]…"],
-    text: "Inspects one name until Ctrl-C, and prints a line when the holder, the fence or an endpoint's answer has changed, or when the lock or lease was extended. It sees a change at most one interval late, and misses a change that was undone in between. Each look costs one request per endpoint, and one more if the lock is free.",
-    examples: ["watch invoice:42 --interval 500"],
-    options: ["interval", ...keyOptions],
-    run: watch,
   },
   {
     name: "free",

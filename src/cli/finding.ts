@@ -137,7 +137,7 @@ export function keyFinding(key: string, found: KeyInspection | QuorumError, else
 }
 
 /** `invoice:42 is held`. */
-export function headlineOf({ resource, key, state, kinds = [] }: Finding): string {
+function headlineOf({ resource, key, state, kinds = [] }: Finding): string {
   const by = kinds.length > 0 ? ` (${kinds.join(", ")})` : "";
   return `${resource ?? key} ${state === "none" ? "has no record" : `is ${state}${by}`}`;
 }
@@ -168,8 +168,8 @@ function attemptsText({ state, attempts }: Finding): string {
   return ` and neither completed nor failed: ${last}the key is given up (DeadKeyError) if maxAttempts is ${attempts} or less, until you forget it`;
 }
 
-/** What is known of a finding: a label, the fact, and more about it for those who have the room. */
-export function factsOf(finding: Finding): (readonly [label: string, fact: string, more: string])[] {
+/** The rows of what is known of a finding. */
+function factRows(finding: Finding): string[][] {
   const { state, holder, note, age, remaining, fence, fenceAge, attempts, fingerprint } = finding;
   const isHeld = state === "held";
   const facts = [
@@ -185,7 +185,7 @@ export function factsOf(finding: Finding): (readonly [label: string, fact: strin
     ["attempts", attempts && `${counted(attempts, "run")} began`, attemptsText(finding)],
     ["fingerprint", fingerprint, ""],
   ] as const;
-  return facts.flatMap(([label, fact, more]) => (fact ? [[label, fact, more] as const] : []));
+  return facts.flatMap(([label, fact, more]) => (fact ? [[`  ${label}`, fact + more]] : []));
 }
 
 /** A finding for people. */
@@ -196,14 +196,9 @@ export function findingText(finding: Finding): Text {
     ["  why", why],
     ...(found ? [["  found", found]] : []),
     ["  quorum", agreement(finding)],
-    ...factsOf(finding).map(([label, fact, more]) => [`  ${label}`, fact + more]),
+    ...factRows(finding),
     ...votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
   ];
-}
-
-/** A state, where "free" would be said of a name that is in use. */
-export function stateText(state: FoundVote["state"], all: Finding): string {
-  return all.state === "in use" && state === "free" ? "no lock" : state;
 }
 
 /** What an endpoint has, without what all have. */
@@ -216,5 +211,6 @@ function voteCells({ endpoint, state, error, ...vote }: FoundVote, all: Finding)
     fence && fence !== all.fence && `fence ${fence}`,
     attempts && attempts !== all.attempts && counted(attempts, "attempt"),
   ];
-  return [endpoint, stateText(state, all), error?.message ?? cells.filter(Boolean).join(", ")];
+  const shown = all.state === "in use" && state === "free" ? "no lock" : state;
+  return [endpoint, shown, error?.message ?? cells.filter(Boolean).join(", ")];
 }

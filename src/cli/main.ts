@@ -6,7 +6,7 @@ import { runCommand } from "./run.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
-// `redlock-edge watch … | head -1` closes the pipe: nobody reads any more.
+// `redlock-edge list | head -1` closes the pipe: nobody reads any more.
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   if (code === "EPIPE") process.exit(0);
   console.error(`redlock-edge: standard output: ${message}`);

@@ -111,7 +111,6 @@ export const options = {
     check: checkKind,
     foreign: "type",
   } as Option<SynchronizerKind | undefined>,
-  interval: integer("the pause between two looks, at least 100", 1_000, [100, 86_400_000]),
   limit: integer("how many keys of each database to walk over", 100_000, [1, 1e9], "<keys>"),
   yes: flag("do not ask", "f force y"),
   conformance: flag(

@@ -35,9 +35,9 @@ export async function runCommand(args: readonly string[], environment: Environme
     if (values.help) return print(helpOf(command), environment, 80);
     access = await untilStopped(environment, openAccess(values, environment));
     const outcome = await command.run({ argument, values, access, environment });
-    if (values.json && outcome) out(jsonLine({ command: name, ...outcome.fields }));
-    else if (outcome) print(outcome.text, environment);
-    return outcome?.code ?? exitCode.done;
+    if (values.json) out(jsonLine({ command: name, ...outcome.fields }));
+    else print(outcome.text, environment);
+    return outcome.code;
   } catch (error) {
     const { message, cause } = error as Error;
     const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;

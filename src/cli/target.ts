@@ -20,7 +20,7 @@ export interface KeyTarget {
 /** The target of a command: a resource that is locked, or a key. */
 export type Target = { readonly resource: string } | KeyTarget;
 
-/** What `inspect` and `watch` are called with: a resource, or the key that `--key` names. */
+/** What `inspect` is called with: a resource, or the key that `--key` names. */
 export async function targetOf(call: Call, redlock: Redlock): Promise<Target> {
   const { argument, values } = call;
   if (values.key !== undefined) return keyTarget(call, redlock);
