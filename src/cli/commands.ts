@@ -1,7 +1,7 @@
 import type { Call } from "./access.ts";
 import { forget, free } from "./change.ts";
 import { doctor } from "./doctor/doctor.ts";
-import { type Outcome, untilStopped } from "./environment.ts";
+import type { Outcome } from "./environment.ts";
 import { inspectOnce } from "./inspect.ts";
 import { list } from "./list.ts";
 import { keyOptions, type OptionName } from "./options.ts";
@@ -20,7 +20,6 @@ export interface Command {
   readonly examples: readonly string[];
   /** Its own options, without the options that all commands share. */
   readonly options: readonly OptionName[];
-  /** Only `doctor` sees by itself that it is stopped. */
   readonly run: (call: Call) => Promise<Outcome>;
 }
 
@@ -44,7 +43,7 @@ export const commands: readonly Command[] = [
     text: "Lists locks, permits, holders of the other synchronizers, and idempotent runs that are under way, with their notes. It finds them by SCAN, never by KEYS, so the database serves other requests in between. But SCAN walks over all keys of a database, including those of other programs, so this costs about one command per 1 000 keys, and two more for each key below the prefix.",
     examples: ["list", "list --prefix myapp --limit 10000"],
     options: ["limit"],
-    run: (call) => untilStopped(call.environment, list(call)),
+    run: list,
   },
   {
     name: "inspect",
@@ -54,7 +53,7 @@ export const commands: readonly Command[] = [
     text: "Reads one name at every endpoint and changes nothing. You see the holder, the remaining time and the fence, and why the lock is held, free or undecided. With --key you see the record of an idempotent run, its age, and the number of attempts. For the delivery of a webhook, it tries the usual routes, and the variables that look like the sender's secret.",
     examples: ["inspect invoice:42", "inspect --key evt_1 --webhook stripe --handler /hook"],
     options: keyOptions,
-    run: (call) => untilStopped(call.environment, inspectOnce(call)),
+    run: inspectOnce,
   },
   {
     name: "free",
@@ -64,7 +63,7 @@ export const commands: readonly Command[] = [
     text: "Frees a lock, or with --kind a synchronizer, no matter who holds it. This does not stop the holder, which relies on the lock until it extends or checks it. So stop the holder first: only a fence protects what it still writes.",
     examples: ["free invoice:42", "free partner-api --kind semaphore --yes"],
     options: ["kind", "yes"],
-    run: (call) => untilStopped(call.environment, free(call)),
+    run: free,
   },
   {
     name: "forget",
@@ -74,6 +73,6 @@ export const commands: readonly Command[] = [
     text: "Removes the stored result, the count of attempts, and a damaged record: the next call with this key runs your handler, and its effect happens again. A run that is under way is not removed, so wait until its lease has ended. Every endpoint must answer.",
     examples: ["forget --key evt_1 --webhook stripe --handler /hook"],
     options: [...keyOptions, "yes"],
-    run: (call) => untilStopped(call.environment, forget(call)),
+    run: forget,
   },
 ];

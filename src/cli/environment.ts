@@ -1,5 +1,4 @@
 import { createInterface } from "node:readline/promises";
-import { unlessAborted } from "../runtime/abort.ts";
 import type { Text } from "./text.ts";
 
 /** The exit codes of all commands. */
@@ -24,8 +23,8 @@ export interface Environment {
   warn(line: string): void;
   /** The widest line, in characters, or Infinity if there is no terminal. */
   readonly width: number;
-  /** Aborts when the command should stop and exit. */
-  readonly stop: AbortSignal;
+  /** Aborts on Ctrl-C and the like. A command that has nothing to clean up does not ask: they end the process. */
+  untilSignal(): AbortSignal;
   /** The variables that name the endpoints. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The folder in which the user works: its packages are the user's. */
@@ -59,41 +58,20 @@ export class StoppedError extends Error {
   }
 }
 
-/**
- * Waits for work, but no longer once the command is stopped.
- *
- * @throws StoppedError
- */
-export async function untilStopped<Value>(
-  { stop }: Pick<Environment, "stop">,
-  work: Promise<Value>,
-): Promise<Value> {
-  const done = await unlessAborted(
-    work.then((value) => ({ value })),
-    stop,
-  );
-  if (!done) throw new StoppedError();
-  return done.value;
-}
-
 /** A terminal, or its stand-in in a test. */
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
 }
 
-/** Asks at a terminal. Ctrl-C, the end of the input and `stop` are an empty answer. */
-export async function askAt(
-  { input, output }: Terminal,
-  question: string,
-  stop: AbortSignal,
-): Promise<string> {
+/** Asks at a terminal. Ctrl-C and the end of the input are an empty answer. */
+export async function askAt({ input, output }: Terminal, question: string): Promise<string> {
   const terminal = createInterface({ input, output, terminal: true });
   const cancel = new AbortController();
   terminal.once("SIGINT", () => cancel.abort());
   terminal.once("close", () => cancel.abort());
   try {
-    return await terminal.question(question, { signal: AbortSignal.any([cancel.signal, stop]) });
+    return await terminal.question(question, { signal: cancel.signal });
   } catch {
     // The next line must not begin behind the question.
     output.write("\n");

@@ -4,8 +4,6 @@ import process from "node:process";
 import { askAt } from "./environment.ts";
 import { runCommand } from "./run.ts";
 
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
 // `redlock-edge list | head -1` closes the pipe: nobody reads any more.
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   if (code === "EPIPE") process.exit(0);
@@ -22,14 +20,16 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   warn: (line) => console.error(line),
   // Lines of a file or a pipe are not wrapped: grep finds a row whole.
   width: process.stdout.columns || Infinity,
-  stop: stop.signal,
+  untilSignal() {
+    const stop = new AbortController();
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => stop.abort());
+    return stop.signal;
+  },
   env: process.env,
   folder: process.cwd(),
-  ask: hasTerminal ? (question) => askAt(terminal, question, stop.signal) : undefined,
+  ask: hasTerminal ? (question) => askAt(terminal, question) : undefined,
   async version() {
     const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
     return (JSON.parse(manifest) as { version: string }).version;
   },
 });
-// Requests that were stopped would keep the process alive until their timeout.
-if (stop.signal.aborted) process.exit();

@@ -2,14 +2,7 @@ import { parseArgs } from "node:util";
 import { isRedlockError } from "../index.ts";
 import { type Access, openAccess } from "./access.ts";
 import { type Command, commands } from "./commands.ts";
-import {
-  type Environment,
-  type ExitCode,
-  exitCode,
-  exitCodes,
-  UsageError,
-  untilStopped,
-} from "./environment.ts";
+import { type Environment, type ExitCode, exitCode, exitCodes, UsageError } from "./environment.ts";
 import {
   commonOptions,
   didYouMean,
@@ -33,7 +26,7 @@ export async function runCommand(args: readonly string[], environment: Environme
     if (!command) throw new UsageError(unknownCommand(name));
     const { argument, values } = parseLine(command, rest);
     if (values.help) return print(helpOf(command), environment, 80);
-    access = await untilStopped(environment, openAccess(values, environment));
+    access = await openAccess(values, environment);
     const outcome = await command.run({ argument, values, access, environment });
     if (values.json) out(jsonLine({ command: name, ...outcome.fields }));
     else print(outcome.text, environment);

@@ -68,8 +68,7 @@ async function problemWithCommand([name = "", ...args]: readonly string[]): Prom
   const print = (line: string) => {
     help += `${line}\n`;
   };
-  const stop = AbortSignal.abort();
-  const environment = { out: print, warn: print, width: Infinity, stop, version: () => Promise.resolve("") };
+  const environment = { out: print, warn: print, width: Infinity, version: () => Promise.resolve("") };
   const code = await runCommand([name, "--help"], environment as Parameters<typeof runCommand>[1]);
   if (code !== 0 || !help.includes(`redlock-edge ${name} `)) return `there is no command ${name}`;
   return unknownOption(args, help);

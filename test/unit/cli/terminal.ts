@@ -32,7 +32,7 @@ export async function run(local: LocalEndpoints | undefined, line: string, setti
     },
     warn: (text) => shown.push(`! ${text}`),
     width,
-    stop,
+    untilSignal: () => stop,
     env,
     folder,
     version: async () => "1.2.3",
