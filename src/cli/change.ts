@@ -101,7 +101,7 @@ export async function free(call: Call): Promise<Outcome> {
 /** `redlock-edge forget`: lets a key run again. */
 export async function forget(call: Call): Promise<Outcome> {
   const redlock = clientOf(call);
-  const target = await keyTarget(call, redlock);
+  const target = await keyTarget(call);
   const { key, options, elsewhere } = target;
   const planned: Change = {
     redlock,

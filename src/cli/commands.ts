@@ -23,6 +23,9 @@ export interface Command {
   readonly run: (call: Call) => Promise<Outcome>;
 }
 
+/** How the delivery of a webhook is named. */
+const delivery = "--key evt_1 --webhook stripe --secret-env SECRET";
+
 /** All commands. */
 export const commands: readonly Command[] = [
   {
@@ -50,8 +53,8 @@ export const commands: readonly Command[] = [
     foreign: "describe get info read show who",
     summary: "shows who holds a lock, or what is stored for an idempotency key, and why",
     usage: ["<resource>", "--key <key> [--scope <name>]…"],
-    text: "Reads one name at every endpoint and changes nothing. You see the holder, the remaining time and the fence, and why the lock is held, free or undecided. With --key you see the record of an idempotent run, its age, and the number of attempts. For the delivery of a webhook, it tries the usual routes, and the variables that look like the sender's secret.",
-    examples: ["inspect invoice:42", "inspect --key evt_1 --webhook stripe --handler /hook"],
+    text: "Reads one name at every endpoint and changes nothing. You see the holder, the remaining time and the fence, and why the lock is held, free or undecided. With --key you see the record of an idempotent run, its age, and the number of attempts.",
+    examples: ["inspect invoice:42", `inspect ${delivery}`],
     options: keyOptions,
     run: inspectOnce,
   },
@@ -71,7 +74,7 @@ export const commands: readonly Command[] = [
     summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
     usage: ["--key <key> [--scope <name>]…"],
     text: "Removes the stored result, the count of attempts, and a damaged record: the next call with this key runs your handler, and its effect happens again. A run that is under way is not removed, so wait until its lease has ended. Every endpoint must answer.",
-    examples: ["forget --key evt_1 --webhook stripe --handler /hook"],
+    examples: [`forget ${delivery}`],
     options: [...keyOptions, "yes"],
     run: forget,
   },

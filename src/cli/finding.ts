@@ -42,8 +42,6 @@ export interface Finding extends Known {
   readonly note?: string | undefined;
   /** ms since the fence was drawn, by the clock of its client. */
   readonly fenceAge?: number | undefined;
-  /** The options under which the record was found, if they were not given. */
-  readonly found?: string | undefined;
   readonly quorum: number;
   readonly votes: readonly FoundVote[];
 }
@@ -124,7 +122,7 @@ export function withMailbox(finding: Finding, { isHeld, holder, waiting }: Mailb
   return { ...finding, why, holder, waiting };
 }
 
-/** @param elsewhere under which other name its record may be */
+/** @param elsewhere which options may be wrong if there is no record */
 export function keyFinding(key: string, found: KeyInspection | QuorumError, elsewhere: string): Finding {
   const answers = answersOf(found.votes, "answered");
   if (found instanceof QuorumError) return { key, state: "undecided", why: unknown, ...answers };
@@ -190,11 +188,10 @@ function factRows(finding: Finding): string[][] {
 
 /** A finding for people. */
 export function findingText(finding: Finding): Text {
-  const { why, found, votes } = finding;
+  const { why, votes } = finding;
   return [
     headlineOf(finding),
     ["  why", why],
-    ...(found ? [["  found", found]] : []),
     ["  quorum", agreement(finding)],
     ...factRows(finding),
     ...votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),

@@ -22,9 +22,9 @@ import { type Target, targetOf } from "./target.ts";
 /** Inspects a resource or a key. Too few answers are a finding as well. */
 export async function look(redlock: Redlock, target: Target): Promise<Finding> {
   if ("key" in target) {
-    const { key, options, elsewhere, found } = target;
+    const { key, options, elsewhere } = target;
     const inspected = await inspectKey(new Idempotency(redlock), key, options).catch(quorumError);
-    return { ...keyFinding(key, inspected, elsewhere), found };
+    return keyFinding(key, inspected, elsewhere);
   }
   const { resource } = target;
   const finding = lockFinding(resource, await inspect(redlock, resource).catch(quorumError), Date.now());
@@ -52,7 +52,7 @@ async function usersOf(redlock: Redlock, name: string): Promise<(readonly string
 /** `redlock-edge inspect`: one look at a lock or a key. */
 export async function inspectOnce(call: Call): Promise<Outcome> {
   const redlock = clientOf(call);
-  const finding = asMeant(await look(redlock, await targetOf(call, redlock)), call);
+  const finding = asMeant(await look(redlock, await targetOf(call)), call);
   const isNothing = finding.state === "free" || finding.state === "none";
   const known = isNothing ? exitCode.nothing : exitCode.done;
   return {

@@ -57,7 +57,7 @@ const keyed = {
   flight: flag("the key of a singleFlight()"),
   webhook: text(
     "<sender>",
-    "the id of a webhook's delivery, e.g. from stripe; --scope takes what follows in its scope",
+    "the id of a delivery, e.g. from stripe; needs --secret-env; --scope takes what follows in its scope",
     "provider",
   ),
   handler: text(
@@ -66,7 +66,7 @@ const keyed = {
   ),
   "secret-env": text(
     "<name>",
-    "the variable with the webhook's secret. A tag of the secret is part of the scope, unless you gave the provider a `name`",
+    "the variable with the webhook's secret, because a tag of the secret is part of the scope",
     "secret",
   ),
 };
