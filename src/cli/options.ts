@@ -1,3 +1,4 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
 import { checkInteger, nearest } from "../check/check.ts";
 import { nameHere } from "../check/foreign-options.ts";
 import { checkDialect, type Dialect } from "../endpoints/endpoint.ts";
@@ -7,51 +8,27 @@ import { UsageError } from "./environment.ts";
 
 // The options of all commands, one row each. Parsing, help and "did you mean" come from these tables.
 
-/** One option. */
-export interface Option<Value> {
+/** An option as Node parses it, and as `--help` shows it. */
+export type Option = NonNullable<ParseArgsConfig["options"]>[string] & {
   /** The name of its value. Undefined: it has none. */
   readonly takes?: string;
-  /** Whether it may be given several times. */
-  readonly isList?: boolean;
   readonly doc: string;
-  readonly default: Value;
-  /** Its value. Throws the error of a wrong argument. */
-  readonly check?: (name: string, text: string) => Value;
   /** What other programs call it. */
   readonly foreign?: string;
-}
+};
+type Options = Readonly<Record<string, Option>>;
 
-type Text = Option<string | undefined>;
-
-const flag = (doc: string, foreign = ""): Option<boolean> => ({ doc, default: false, foreign });
-const text = (takes: string, doc: string, foreign = ""): Text => ({
-  takes,
-  doc,
-  default: undefined,
-  foreign,
-});
-const integer = (doc: string, usual: number, [min, max]: readonly [number, number], takes = "<ms>") => ({
-  takes,
-  doc,
-  default: usual,
-  check(name: string, given: string) {
-    if (!/^\d+$/.test(given)) throw new UsageError(`${name} takes a whole number, not '${given}'`);
-    return checkInteger(name, Number(given), min, max);
-  },
-});
-
-/** The kinds of synchronizers, as they are imported. */
-const kinds = Object.keys(kindsOf);
+const flag = (doc: string) => ({ type: "boolean", doc }) as const;
+const text = (takes: string, doc: string, foreign = "") => ({ type: "string", takes, doc, foreign }) as const;
 
 /** Options that say which key is meant. */
 const keyed = {
   key: text("<key>", "the idempotency key", "id idempotency-key k"),
   scope: {
-    takes: "<name>",
-    isList: true,
-    doc: "the scope of the key; repeat it if the scope is a list",
-    default: [],
-  } as Option<readonly string[]>,
+    ...text("<name>", "the scope of the key; repeat it if the scope is a list"),
+    multiple: true,
+    default: [] as string[],
+  },
   "scope-list": flag("the scope is a list, even though it has only one name"),
   http: flag("the key of a request, by withIdempotency() or idempotent(), not of run()"),
   flight: flag("the key of a singleFlight()"),
@@ -69,7 +46,7 @@ const keyed = {
     "the variable with the webhook's secret, because a tag of the secret is part of the scope",
     "secret",
   ),
-};
+} as const satisfies Options;
 
 /** Options of all commands: which endpoints are meant, and how to ask them. */
 const common = {
@@ -79,66 +56,94 @@ const common = {
     "dotenv env env-file envfile file",
   ),
   prefix: {
-    takes: "<prefix>",
-    doc: "the `prefix` of your program's client",
+    ...text("<prefix>", "the `prefix` of your program's client", "key-prefix n p"),
     default: "redlock",
-    check(name: string, given: string) {
-      if (!/^[^{}]+$/.test(given)) throw new UsageError(`${name} has at least one character, and no braces`);
-      return given;
-    },
-    foreign: "key-prefix n p",
-  } as Option<string>,
-  dialect: {
-    takes: "<name>",
-    doc: "upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)",
-    default: undefined,
-    check: (name, given) => checkDialect(name, given as Dialect),
-  } as Option<Dialect | undefined>,
+  },
+  dialect: text(
+    "<name>",
+    "upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)",
+  ),
   "base-path": text("<path>", "the `basePath` of your program's endpoints"),
   "allow-insecure": flag("the `allowInsecure` of your program's endpoints: send tokens over http://"),
-  timeout: integer("how long to wait for an endpoint", 5_000, [100, 60_000]),
+  timeout: { ...text("<ms>", "how long to wait for an endpoint"), default: "5000" },
   json: flag("print JSON, one object per line"),
-  help: flag("print this text"),
-};
+  help: { ...flag("print this text"), short: "h" },
+} as const satisfies Options;
+
+/** The kinds of synchronizers, as they are imported. */
+const kinds = Object.keys(kindsOf) as SynchronizerKind[];
 
 /** All options. */
 export const options = {
   ...keyed,
-  kind: {
-    takes: "<kind>",
-    doc: `a synchronizer instead of a lock: ${kinds.join(", ")}`,
-    default: undefined,
-    check: checkKind,
-    foreign: "type",
-  } as Option<SynchronizerKind | undefined>,
-  limit: integer("how many keys of each database to walk over", 100_000, [1, 1e9], "<keys>"),
-  yes: flag("do not ask", "f force y"),
+  kind: text("<kind>", `a synchronizer instead of a lock: ${kinds.join(", ")}`, "type"),
+  limit: { ...text("<keys>", "how many keys of each database to walk over"), default: "100000" },
+  yes: { ...flag("do not ask"), foreign: "f force y" },
   conformance: flag(
     "also ask each server for everything that the library needs, and look at what it has stored. About 65 requests per endpoint, with values of up to 1 MB",
   ),
   ...common,
-};
+} as const satisfies Options;
 
 export type OptionName = keyof typeof options;
-
-/** The values of all options, even of those that were not given. */
-export type Values = { readonly [Name in OptionName]: (typeof options)[Name]["default"] };
-
 export const keyOptions = Object.keys(keyed) as (keyof typeof keyed)[];
 export const commonOptions = Object.keys(common) as (keyof typeof common)[];
 
+/** The values of all options, even of those that were not given. */
+export type Values = ReturnType<typeof checked>;
+
+/**
+ * The words of a command line, and the values of its options.
+ *
+ * @param own the options that the command takes
+ * @throws UsageError with the mistake, and what was probably meant
+ */
+export function parseLine(args: readonly string[], own: readonly OptionName[]) {
+  const known = Object.fromEntries(own.map((name) => [name, options[name]])) as typeof options;
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options: known, allowPositionals: true });
+    return { values: checked({ ...defaults, ...values }), positionals };
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    if (!code.startsWith("ERR_PARSE_ARGS")) throw error;
+    const [what, given = ""] = /^Unknown option '--?(.*?)'/.exec(message) ?? [];
+    const near = what && optionNear(given, own);
+    throw new UsageError(near ? `${what}; did you mean --${near}?` : message.replaceAll("\n", " "));
+  }
+}
+
+const defaults = parseArgs({ args: [], options }).values;
+
+/** @throws an error with the name of the option that has a wrong value */
+function checked(given: typeof defaults) {
+  const { prefix, dialect, kind } = given;
+  if (!/^[^{}]+$/.test(prefix)) throw new UsageError("--prefix has at least one character, and no braces");
+  return {
+    ...given,
+    timeout: integer("--timeout", given.timeout, 100, 60_000),
+    limit: integer("--limit", given.limit, 1, 1e9),
+    dialect: dialect === undefined ? dialect : checkDialect("--dialect", dialect as Dialect),
+    kind: kind === undefined ? kind : checkKind(kind),
+  };
+}
+
+function integer(name: string, given: string, min: number, max: number): number {
+  if (!/^\d+$/.test(given)) throw new UsageError(`${name} takes a whole number, not '${given}'`);
+  return checkInteger(name, Number(given), min, max);
+}
+
 /** The kind that a word names, in any case, and with or without dashes: `semaphore`, `read-write-lock`. */
-function checkKind(name: string, given: string): SynchronizerKind {
+function checkKind(given: string): SynchronizerKind {
   const plain = given.toLowerCase().replaceAll("-", "");
   const found = kinds.find((kind) => kind.toLowerCase() === plain);
-  if (found) return found as SynchronizerKind;
-  throw new UsageError(`${name} is one of ${kinds.join(", ")}, not '${given}'${didYouMean(given, kinds)}`);
+  if (found) return found;
+  throw new UsageError(`--kind is one of ${kinds.join(", ")}, not '${given}'${didYouMean(given, kinds)}`);
 }
 
 /** The option that was probably meant, or undefined if none is near. */
-export function optionNear(given: string, names: readonly OptionName[]): OptionName | undefined {
-  const translated = names.find((name) => (options[name] as Text).foreign?.split(" ").includes(given));
-  return translated ?? ((nameHere(given, names) ?? nearest(given, names)) as OptionName | undefined);
+function optionNear(given: string, names: readonly OptionName[]): string | undefined {
+  const translated = names.find((name) => (options[name] as Option).foreign?.split(" ").includes(given));
+  return translated ?? nameHere(given, names) ?? nearest(given, names);
 }
 
 /** The end of an error about an unknown name. */

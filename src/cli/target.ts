@@ -64,7 +64,7 @@ export async function keyTarget(given: Given): Promise<KeyTarget> {
 function check({ values, access: { variables } }: Given): void {
   const { scope, webhook, handler, http, flight, "scope-list": isNamedList, "secret-env": secret } = values;
   const isRequest = http || webhook !== undefined;
-  const mistakes: readonly (readonly [isMade: boolean, text: string])[] = [
+  const mistakes: readonly (readonly [isMade: unknown, text: string])[] = [
     [flight && isRequest, "--flight is not for keys of requests: leave out the other option"],
     [handler !== undefined && !isRequest, "--handler needs --http or --webhook"],
     [scope.includes("") || webhook === "", "a scope must not be empty"],

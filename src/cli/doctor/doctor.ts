@@ -11,7 +11,7 @@ import { examine, Session } from "./session.ts";
  * can do.
  */
 export async function doctor({ access, values, environment }: Call): Promise<Outcome> {
-  const { prefix, timeout, conformance } = values;
+  const { prefix, timeout, conformance = false } = values;
   // Ctrl-C does not end it before it has deleted its keys.
   const stop = environment.untilSignal();
   const settings = { prefix, timeout, id: randomUUID(), stop, runtime: systemRuntime };

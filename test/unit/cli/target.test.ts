@@ -1,35 +1,22 @@
 import { expect, test } from "vitest";
-import { options, type Values } from "../../../src/cli/options.ts";
+import { keyOptions, parseLine } from "../../../src/cli/options.ts";
 import { keyTarget } from "../../../src/cli/target.ts";
 import { keyOf, providerOf, vectors } from "../webhooks/vectors.ts";
 
-/** The values of a command line that has these. */
-const valuesOf = (given: Partial<Values>) =>
-  ({
-    ...Object.fromEntries(Object.entries(options).map(([name, option]) => [name, option.default])),
-    ...given,
-  }) as Values;
+/** The key that a command line names. */
+function target(line: string, variables: Record<string, string> = {}) {
+  const { values } = parseLine(line.split(" "), keyOptions);
+  return keyTarget({ values, access: { places: [], variables } });
+}
 
-const target = (given: Partial<Values>, variables: Record<string, string> = {}) =>
-  keyTarget({ values: valuesOf({ key: "k", ...given }), access: { places: [], variables } });
-
-test.each<[Partial<Values>, options: object]>([
-  [{}, { kind: "run" }],
-  [{ scope: ["a", "b"] }, { kind: "run", scope: ["a", "b"] }],
-  [
-    { scope: ["a"], "scope-list": true },
-    { kind: "run", scope: ["a"] },
-  ],
-  [
-    { scope: ["a"], flight: true },
-    { kind: "flight", scope: "a" },
-  ],
-  [
-    { http: true, handler: "pay" },
-    { kind: "http", handler: "pay" },
-  ],
-])("%j is the key of %j", async (given, found) => {
-  expect(await target(given)).toMatchObject({ key: "k", options: found });
+test.each<[line: string, options: object]>([
+  ["--key k", { kind: "run" }],
+  ["--key k --scope a --scope b", { kind: "run", scope: ["a", "b"] }],
+  ["--key k --scope a --scope-list", { kind: "run", scope: ["a"] }],
+  ["--key k --scope a --flight", { kind: "flight", scope: "a" }],
+  ["--key k --http --handler pay", { kind: "http", handler: "pay" }],
+])("%s is the key of %j", async (line, options) => {
+  expect(await target(line)).toMatchObject({ key: "k", options });
 });
 
 test.each(vectors.map((vector) => [vector.sender, vector] as const))(
@@ -39,8 +26,9 @@ test.each(vectors.map((vector) => [vector.sender, vector] as const))(
     const { url, headers } = vector;
     const request = new Request(url, { method: "POST", headers });
     const { secretTags, scope = [] } = await provider.verify(request, new TextEncoder().encode(vector.body));
-    const given = { webhook: provider.name, "secret-env": "SECRET", scope: [...scope] };
-    const found = await target(given, { SECRET: keyOf(vector)[1] });
+    const line = `--key k --webhook ${provider.name} --secret-env SECRET`;
+    const all = [line, ...scope.map((name) => `--scope ${name}`)].join(" ");
+    const found = await target(all, { SECRET: keyOf(vector)[1] });
     expect(found.options).toEqual({ kind: "http", scope: [provider.name, ...secretTags!, ...scope] });
   },
 );
