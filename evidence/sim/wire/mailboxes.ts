@@ -100,6 +100,7 @@ interface Letter {
   readonly marked: Set<Server>;
   markedAt: number;
   droppedAt: number;
+  putAt: number;
   /** The turns that it has waited in, at some endpoint. */
   readonly turns: Set<string>;
 }
@@ -134,6 +135,8 @@ export class Mailboxes {
 
   sent({ process, server }: Way, token: string, mail: Mail): void {
     if (mail.op === "end" && this.#attempts.has(token)) this.#placeOf(server, token).isReturned = true;
+    for (const { id } of mail.puts)
+      this.#letter(id).putAt = Math.min(this.#letter(id).putAt, this.#world.now);
     if (mail.op !== "post") return;
     // A request may be sent again, for example because a server has forgotten the script.
     if (!this.#attempts.has(token)) {
@@ -199,6 +202,11 @@ export class Mailboxes {
     return this.#letter(`i${id}`).droppedAt;
   }
 
+  /** Since when a holder puts a message at endpoints, as it has found it at too few of them; Infinity: none does. */
+  putAt(id: string): number {
+    return this.#letter(`i${id}`).putAt;
+  }
+
   /** In how many turns but this one a message has waited. */
   otherTurns(id: string, token: string): number {
     return [...this.#letter(`i${id}`).turns].filter((other) => other !== token).length;
@@ -244,7 +252,8 @@ export class Mailboxes {
   #letter(id: string): Letter {
     let letter = this.#letters.get(id);
     if (!letter) {
-      letter = { marked: new Set(), markedAt: Infinity, droppedAt: Infinity, turns: new Set() };
+      const never = { markedAt: Infinity, droppedAt: Infinity, putAt: Infinity };
+      letter = { ...never, marked: new Set(), turns: new Set() };
       this.#letters.set(id, letter);
     }
     return letter;
