@@ -50,7 +50,7 @@ class Wire {
     const [end, when] = this.cut ?? [];
     if (step === end) this.cut = undefined;
     if (step === end && when === "before") return this.#kill();
-    const answer = await fetch(url, { method, headers, body });
+    const answer = await fetch(url, { method, headers: [...headers], body });
     if (step === end) return this.#kill();
     return new Response(await answer.text(), { status: answer.status, headers: [...answer.headers] });
   };
