@@ -13,7 +13,7 @@ interface Sent {
 }
 
 /** An endpoint whose requests the test answers. */
-function rig(maxRequests = 6, pipelines = true) {
+function rig(maxRequests = 6) {
   const sent: Sent[] = [];
   const post: Post = (batch, signal) => {
     const commands = batch.map(({ command }) => command);
@@ -26,15 +26,8 @@ function rig(maxRequests = 6, pipelines = true) {
       sent.push({ commands, signal, answer });
     });
   };
-  const send = batchingSend({ name: "e", maxRequests, pipelines, post });
-  const parts: number[] = [];
-  return {
-    sent,
-    parts,
-    send: (command: Command, signal = forever, onSent = (commands: number) => void parts.push(commands)) =>
-      send(command, signal, onSent),
-    sendUnobserved: (command: Command) => send(command, forever),
-  };
+  const send = batchingSend({ name: "e", maxRequests, pipelines: true, post });
+  return { sent, send: (command: Command, signal = forever) => send(command, signal) };
 }
 
 const forever = new AbortController().signal;
@@ -181,31 +174,11 @@ describe("a request that several share", () => {
   );
 });
 
-test("an endpoint without pipelines gets each command by itself, as many as may be open", async () => {
-  const { sent, send } = rig(2, false);
-  const replies = Promise.all(pings(3).map((command) => send(command)));
-  await turn();
-  expect(sizes(sent)).toEqual([1, 1]);
-  for (let next = 0; next < sent.length; next += 1) await sent[next]!.answer(echo(sent[next]!));
-  expect(await replies).toEqual([0, 1, 2]);
-  expect(sizes(sent)).toEqual([1, 1, 1]);
-});
-
 test("a caller in JavaScript that gives no signal waits without a limit", async () => {
   const post: Post = async (batch) => batch.map(() => ({ reply: 1 }));
   const send = batchingSend({ name: "e", maxRequests: 1, pipelines: true, post });
   expect(await (send as (command: Command) => Promise<unknown>)(ping(1))).toBe(1);
 });
-
-test("one command of a request reports it, of those that are observed", async () => {
-  const { send, sendUnobserved, parts } = rig();
-  void sendUnobserved(ping(0));
-  for (const command of pings(3)) void send(command);
-  await turn();
-  expect(parts).toEqual([4, 0, 0]);
-});
-
-const sizes = (sent: readonly Sent[]) => sent.map(({ commands }) => commands.length);
 
 /** A signal, and the function that ends it. */
 function abortable() {

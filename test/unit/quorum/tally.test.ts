@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Answer, quorumOf, type RoundResult, tally } from "../../../src/quorum/tally.ts";
 
-const seed = Date.now() % 2 ** 31;
-console.log(`tally SEED=${seed}`);
-
 describe("quorumOf", () => {
   test("any two quorums share an endpoint, and two smaller sets may not", () => {
     for (let count = 1; count < 100; count += 1) {

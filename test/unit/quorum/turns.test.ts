@@ -118,15 +118,6 @@ test("claims become more again where endpoints have moved further away for good"
 });
 
 describe("releases", () => {
-  test("begin before claims that wait", async () => {
-    const { turns, turn, runtime, begun, ends, work } = rig(101);
-    void turns.release(turn, work(-1));
-    await runtime.advance(500);
-    ends[0]!();
-    await runtime.advance(0);
-    expect(begun).toEqual([...numbers(100), -1]);
-  });
-
   test("begin in any case when their time is over", async () => {
     const { turns, turn, runtime, begun, work } = rig(100);
     void turns.release({ ...turn, ms: 500 }, work(-1));
@@ -135,9 +126,4 @@ describe("releases", () => {
     await runtime.advance(1);
     expect(begun).toEqual([...numbers(100), -1]);
   });
-});
-
-test("on Workers nothing waits for another invocation", () => {
-  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-  expect(rig(150).begun).toHaveLength(150);
 });
