@@ -6,7 +6,7 @@ import fastify from "fastify";
 import { Hono } from "hono";
 import { Redis as Ioredis } from "ioredis";
 import { createClient, createCluster } from "redis";
-import { describe, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Faults, start } from "../../local/src/index.ts";
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { handoff, resume } from "../../src/handoff/index.ts";
@@ -21,7 +21,7 @@ import { otel } from "../../src/otel/index.ts";
 import { ioredisEndpoint } from "../../src/sockets/index.ts";
 import { Mailbox, type MailboxHandler, once } from "../../src/sync/index.ts";
 import { signedDelivery } from "../../src/testing/index.ts";
-import { github, stripe } from "../../src/webhooks/index.ts";
+import { stripe } from "../../src/webhooks/index.ts";
 import { listen } from "../http/node-stand.ts";
 import { freshKey } from "../support/fresh-key.ts";
 
@@ -37,7 +37,6 @@ const endpoint = memoryEndpoint();
 const redlock = new Redlock({ endpoints: [endpoint] });
 const none = () => undefined;
 const ioredis = new Ioredis({ lazyConnect: true });
-const rows = () => ({ rows: [] });
 const ok = () => new Response("ok");
 const env = (vars: Record<string, unknown>) => () => new Redlock({ endpoints: endpointsFromEnv(vars) });
 const url = "https://eu1-fond-owl-12345.upstash.io";
@@ -130,7 +129,6 @@ const mounted = Object.entries(places).flatMap(([place, mountIn]) =>
 const optionsOf = {
   Redlock: (given: object) => redlock.acquire("a", given),
   Idempotency: (given: object) => new Idempotency(redlock, given),
-  run: (given: object) => new Idempotency(redlock).run("k", given, none),
   singleFlight: (given: object) => singleFlight(redlock, "k", { ttl: 1_000, ...given }, none),
   idempotent: (given: object) => idempotent({ redlock, ...given }),
   idempotentExpress: (given: object) => idempotentExpress({ redlock, ...given }),
@@ -140,20 +138,14 @@ const optionsOf = {
 /** What other packages call the options of these. */
 const otherNames: Readonly<Record<keyof typeof optionsOf, string>> = {
   Redlock:
-    "ttlMs expires expiresIn lease retries retryCount attempts waitFor wait_ms waitMs maxWait maxWaitMs onError " +
-    "automaticExtensionThreshold watchdogTimeout refreshInterval",
-  Idempotency:
-    "ttl ttlMs duration expire expires expiresIn expiry leaseTime retries maxRetries attempts waitFor wait_ms waitMs " +
-    "maxWait maxWaitMs onError",
-  run: "ttl ttlMs duration expire expires expiresIn expiry leaseTime",
-  singleFlight: "leaseTime retries retryCount attempts onError",
-  idempotent:
-    "ttl ttlMs duration expire expires expiresIn expiry retries maxRetries attempts onError keyHeader",
+    "ttlMs expiresIn lease retryCount attempts waitFor wait_ms maxWait automaticExtensionThreshold " +
+    "watchdogTimeout refreshInterval",
+  Idempotency: "ttl duration expires leaseTime maxRetries waitMs onError",
+  singleFlight: "leaseTime retries",
+  idempotent: "expiry keyHeader",
   idempotentExpress: "keyHeader",
-  Mailbox:
-    "ttlMs expires expiresIn lease retries maxRetries attempts waitFor wait_ms waitMs maxWait maxWaitMs size limit " +
-    "capacity onError",
-  post: "retries retryCount attempts",
+  Mailbox: "expires lease maxRetries size limit capacity onError",
+  post: "retryCount",
 };
 
 const ofEntity = { key: "a", entity: "e" };
@@ -327,9 +319,6 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
         ]),
     ),
   ),
-  webhooks: {
-    "a secret with a line break": () => github({ secret: "sk_live\n" }),
-  },
   inbox: {
     "onceInTransaction with a client": () => onceInTransaction(any({ query: none }), { key: "a" }),
     "an unknown database": () => onceInTransaction(none, { key: "a" }, any({ dialect: "mssql" })),
@@ -408,52 +397,4 @@ test("each typical mistake has an error that names the argument and the way out:
     .replace(/(not the outer one) \(.+\)/g, "$1 (…)")
     .replace(/\d+ ms ago/, "500 ms ago");
   await expect(text).toMatchFileSnapshot("mistakes.txt");
-});
-
-// Tests of users need short times, so these are taken.
-describe("a time that was probably meant in seconds", () => {
-  /** The package, as nobody has called it yet. */
-  async function freshPackage() {
-    vi.resetModules();
-    const { Redlock } = await import("../../src/index.ts");
-    const runs = await import("../../src/idempotency/index.ts");
-    const sync = await import("../../src/sync/index.ts");
-    const inbox = await import("../../src/inbox/index.ts");
-    return { redlock: new Redlock({ endpoints: [memoryEndpoint()] }), ...runs, ...sync, ...inbox };
-  }
-  type Fresh = Awaited<ReturnType<typeof freshPackage>>;
-
-  async function linesOf(use: (fresh: Fresh) => unknown): Promise<unknown[]> {
-    const warn = vi.spyOn(console, "warn").mockImplementation(none);
-    try {
-      const fresh = await freshPackage();
-      await use(fresh);
-      await use(fresh);
-      return warn.mock.calls.flat();
-    } finally {
-      warn.mockRestore();
-    }
-  }
-
-  test.each<[option: string, ms: number, use: (fresh: Fresh, ms: number) => unknown]>([
-    // On a busy machine it may be lost.
-    ["ttl", 30, ({ redlock }, ttl) => redlock.using("a", { ttl }, none).catch(none)],
-    ["lease", 60, (fresh, lease) => new fresh.Idempotency(fresh.redlock, { lease })],
-    ["every", 3_600, (fresh, every) => fresh.once(fresh.redlock, "a", { every }, none)],
-    ["ttl", 300, (fresh, ttl) => fresh.singleFlight(fresh.redlock, "a", { ttl }, none)],
-    ["retention", 604_800, (fresh, retention) => new fresh.Idempotency(fresh.redlock, { retention })],
-    ["olderThan", 2_592_000, (fresh, olderThan) => fresh.pruneInbox(rows, { olderThan })],
-  ])("is told once: %s: %s", async (option, ms, use) => {
-    const line = `redlock-edge: ${option}: ${ms} is in ms; did you mean ${ms} * 1_000?`;
-    expect(await linesOf((fresh) => use(fresh, ms))).toEqual([line]);
-  });
-
-  test("is none that somebody may want", async () => {
-    const lines = await linesOf(async ({ redlock, singleFlight, debounce }) => {
-      await redlock.using("a", { ttl: 100, wait: 300, timeout: 50 }, none);
-      await debounce(redlock, "a", { window: 1 }, none);
-      await singleFlight(redlock, "a", { ttl: 0, lease: 1_000 }, none);
-    });
-    expect(lines).toEqual([]);
-  });
 });
