@@ -142,47 +142,6 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await context.close();
   });
 
-  it.each([1_280, 390])("has one right edge for prose, tables and code at %i px", async (width) => {
-    const viewport = { width, height: 800 };
-    const context = await browser.newContext({ viewport, javaScriptEnabled: false });
-    const page = await context.newPage();
-    for (const name of [
-      "options.html",
-      "lock.html",
-      "examples/cron/index.html",
-      "api/redlock-edge.http.html",
-    ]) {
-      await page.goto(url + name);
-      const edges = await page
-        .locator(`.vp-doc > div > :is(p, table, div[class*="language-"])`)
-        .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().right)));
-      expect(edges.length, name).toBeGreaterThan(5);
-      expect(new Set(edges).size, name).toBe(1);
-    }
-    await context.close();
-  });
-
-  it("shows every column of a wide table on a phone", async () => {
-    const viewport = { width: 390, height: 800 };
-    const context = await browser.newContext({ viewport, javaScriptEnabled: false });
-    const page = await context.newPage();
-    for (const name of [
-      "errors.html",
-      "http.html",
-      "incidents.html",
-      "observability.html",
-      "api/redlock-edge.html",
-    ]) {
-      await page.goto(url + name);
-      const beyond = await page
-        .locator(".vp-doc table:has(th:nth-child(3))")
-        .evaluateAll((all) => all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
-      expect(beyond.length, name).toBeGreaterThan(1);
-      expect(Math.max(...beyond), name).toBeLessThanOrEqual(0);
-    }
-    await context.close();
-  });
-
   it.each(["light", "dark"] as const)("has readable colours and no errors: %s", async (scheme) => {
     // What is not in view is not looked at.
     const { page, problems, close } = await openPage(browser, url, { scheme, height: 16_000 });

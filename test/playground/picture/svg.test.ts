@@ -46,53 +46,6 @@ describe("toSvg", () => {
     },
   );
 
-  it("draws what no scene has, as in odd.svg", async () => {
-    const about = { client: "worker A", endpoint: "x", operation: "acquire", key: "k" } as const;
-    const request = (id: string, ...phases: [TimelineEvent["phase"], number, Partial<TimelineEvent>?][]) =>
-      phases.map(([phase, time, more]) => ({ ...about, request: id, phase, time, ...more }));
-    const granted = { outcome: "granted" } as const;
-    const usual = [1, 2, 3, 4].flatMap((at) =>
-      request(`usual ${at}`, ["sent", at], ["executed", at + 4, granted], ["answered", at + 8, granted]),
-    );
-    const stored = { ...about, phase: "stored", holder: "worker A", fence: 1 } as const;
-    const valid = { phase: "valid", client: "worker A", key: "k", fence: 7 } as const;
-    const fault = (time: number, name: string, of: Partial<TimelineEvent>) =>
-      ({ phase: "fault", time, name, ...of }) as const;
-    const events: TimelineEvent[] = [
-      ...usual,
-      // Four times as long as usual, but not 20 ms.
-      ...request("not late", ["sent", 10], ["executed", 28, granted], ["answered", 32, granted]),
-      ...request("late", ["sent", 30], ["executed", 60, granted], ["answered", 64, granted]),
-      ...request("no reply", ["sent", 70], ["executed", 75, granted], ["lost", 79, { what: "reply" }]),
-      ...request("lost at once", ["sent", 80], ["lost", 80, { what: "request" }]),
-      ...request("never executed", ["sent", 90], ["answered", 98, granted]),
-      ...request("open", ["sent", 100]),
-      { ...stored, time: 100, until: 300 },
-      { ...stored, time: 150, until: 350, fence: 2 },
-      // Expired, whatever comes later.
-      { ...stored, time: 250, until: 300, endpoint: "y" },
-      { ...stored, time: 110, until: 200, endpoint: "y" },
-      { ...about, phase: "removed", time: 400, endpoint: "y", holder: "worker A" },
-      // The part that is taken off for drift: before an extension that comes late, and not before one in time.
-      { ...valid, time: 100, until: 200, safe: 180 },
-      { ...valid, time: 150, until: 250, safe: 230 },
-      { ...valid, time: 240, until: 340, safe: 320 },
-      { ...valid, client: "worker B", time: 100, until: 300, safe: 90 },
-      { phase: "called", time: 200, client: "worker B", operation: "acquire", key: "k", call: "1" },
-      fault(210, "paused", { client: "worker A" }),
-      fault(220, "slow", { client: "worker A" }),
-      fault(230, "frozen", { endpoint: "x" }),
-      fault(240, "frozen link", { client: "worker B", endpoint: "x" }),
-      { phase: "healed", time: 300, client: "worker A", name: "paused" },
-      { phase: "violated", time: 310, name: "one holder", client: "worker B" },
-      { phase: "upheld", time: 320, name: "fences rise" },
-    ];
-    const given = { clients: ["worker A", "worker B", "runner A"], endpoints: ["x", "y"], to: 420 };
-    events.sort((one, other) => one.time - other.time);
-    const svg = toSvg([timeline(events, given)], { width: 1_600 });
-    await expect(svg.replaceAll("><", ">\n<")).toMatchFileSnapshot("odd.svg");
-  });
-
   it("names broken invariants", () => {
     const svg = toSvg([timeline([{ time: 5, phase: "violated", name: "one holder", client: "B" }])]);
     expect(svg).toMatch(/class="broken".*✕ one holder/);
