@@ -66,26 +66,6 @@ describe("examples/tanstack-ai", () => {
   const storeOf = async (redlock: Redlock): Promise<Any> =>
     (await load(resolve("examples/tanstack-ai/locks.ts"))).redlockStore(redlock);
 
-  it("runs the sections of two processes one after the other", async () => {
-    const key = randomUUID();
-    const order: string[] = [];
-    const entered = gate();
-    const mayLeave = gate();
-    const [one, other] = [processOf(), processOf()];
-    const first = (await storeOf(one.redlock)).withLock(key, async () => {
-      order.push("first enters");
-      entered.open();
-      await mayLeave.passed;
-      order.push("first leaves");
-    });
-    await entered.passed;
-    const second = (await storeOf(other.redlock)).withLock(key, async () => order.push("second enters"));
-    await other.seen("contended");
-    mayLeave.open();
-    await Promise.all([first, second]);
-    expect(order).toEqual(["first enters", "first leaves", "second enters"]);
-  });
-
   it("aborts the section's signal when the lock is lost, and rejects", async () => {
     const key = randomUUID();
     const { redlock } = processOf({ ttl: 2_000 });

@@ -9,7 +9,6 @@ import {
   type SqlClient,
   TransactionEndedError,
 } from "../../src/inbox/index.ts";
-import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 import { transactionsContract } from "./transactions-contract.ts";
@@ -57,23 +56,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
   const rows = async (sql: string, values: unknown[] = []) => (await pool.query(sql, values)).rows;
   const effects = async () => (await rows("SELECT key FROM effects ORDER BY key")).map(({ key }) => key);
   const keys = async () => (await rows("SELECT key FROM redlock_inbox ORDER BY key")).map(({ key }) => key);
-
-  test("a second delivery waits for the first one, and has the effect if that fails", async () => {
-    const began = gate();
-    const end = gate();
-    const first = outcomeOf(
-      onceInPostgres(pool, { key: "a" }, () => {
-        began.open();
-        return end.passed.then(() => Promise.reject(new Error("no")));
-      }),
-    );
-    await began.passed;
-    const second = once("a");
-    end.open();
-    expect((await first).error).toEqual(new Error("no"));
-    expect(await second).toEqual({ first: true, result: "paid" });
-    expect(await effects()).toEqual(["a"]);
-  });
 
   test("a statement of the effect that violates a constraint is not a repetition", async () => {
     const write = (key: string, sql: string) => onceInPostgres(pool, { key }, (client) => client.query(sql));

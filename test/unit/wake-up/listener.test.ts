@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, test, vi } from "vitest";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
 import type { Waiter } from "../../../src/lock/wake-up.ts";
 import { ChannelListener } from "../../../src/wake-up/listener.ts";
@@ -50,49 +50,35 @@ async function tell({ endpoint, runtime }: Stage, message: string): Promise<void
   await runtime.advance(0);
 }
 
-describe("when a waiter asks", () => {
-  it("after a random delay, if others ask, too", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    const pause = the.pause(listener);
-    await tell(the, "ask:other");
-    await tell(the, "free");
-    await the.runtime.advance(400);
-    // Four round trips, and a tenth less.
-    expect(await pause).toBe(360);
-  });
-
-  it("not at all, if somebody else does first; then the silence begins anew", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    const pause = the.pause(listener);
-    await tell(the, "ask:other");
-    await tell(the, "free");
-    await the.runtime.advance(300);
-    await tell(the, "ask:other");
-    await the.runtime.advance(1_500);
-    expect(await pause).toBe(1_800);
-  });
-
-  it("although somebody else does first, if several were released", async () => {
-    const the = stage();
-    const listener = await listening(the, { kind: "semaphore" });
-    const pause = the.pause(listener);
-    await tell(the, "ask:other");
-    for (const message of ["free", "free", "ask:other"]) await tell(the, message);
-    await the.runtime.advance(400);
-    expect(await pause).toBe(360);
-  });
-
-  it("at once, if it has a name that is called, whoever else asks", async () => {
-    const the = stage();
-    const listener = await listening(the, { kind: "fair", name: "t1" });
-    const pause = the.pause(listener);
-    for (const message of ["free", "t2", "ask:other"]) await tell(the, message);
-    await the.runtime.advance(300);
-    await tell(the, "t1");
-    expect(await pause).toBe(300);
-  });
+test.each<[when: string, waiter: Waiter, told: (string | number)[], pause: number]>([
+  // Four round trips, and a tenth less.
+  ["after a random delay, if others ask, too", { kind: "lock" }, ["ask:other", "free", 400], 360],
+  [
+    "not at all, if somebody else does first; then the silence begins anew",
+    { kind: "lock" },
+    ["ask:other", "free", 300, "ask:other", 1_500],
+    1_800,
+  ],
+  [
+    "although somebody else does first, if several were released",
+    { kind: "semaphore" },
+    ["ask:other", "free", "free", "ask:other", 400],
+    360,
+  ],
+  [
+    "at once, if it has a name that is called, whoever else asks",
+    { kind: "fair", name: "t1" },
+    ["free", "t2", "ask:other", 300, "t1"],
+    300,
+  ],
+])("a waiter asks %s", async (_, waiter, told, expected) => {
+  const the = stage();
+  const pause = the.pause(await listening(the, waiter));
+  for (const each of told) {
+    if (typeof each === "number") await the.runtime.advance(each);
+    else await tell(the, each);
+  }
+  expect(await pause).toBe(expected);
 });
 
 describe("one that asks", () => {
@@ -207,35 +193,29 @@ describe("who shares a stream", () => {
   });
 });
 
-describe("a stream that ends", () => {
-  it("is followed by another only after 30 s, if it never stood", async () => {
-    const the = stage();
-    const listener = the.open();
-    const pauseFor = async (poll: number) => {
-      const pause = the.pause(listener, { poll });
-      await the.runtime.advance(poll);
-      await pause;
-    };
-    await pauseFor(1_100);
-    for (const [ms, count] of [
-      [29_800, 1],
-      [200, 2],
-    ] as const) {
-      await the.runtime.advance(ms);
-      await pauseFor(10);
-      expect(the.count()).toBe(count);
-    }
-  });
+test("a stream that never stood is followed by another only after 30 s", async () => {
+  const the = stage();
+  const listener = the.open();
+  const pauseFor = async (poll: number) => {
+    const pause = the.pause(listener, { poll });
+    await the.runtime.advance(poll);
+    await pause;
+  };
+  await pauseFor(1_100);
+  await the.runtime.advance(29_800);
+  await pauseFor(10);
+  expect(the.count()).toBe(1);
+  await the.runtime.advance(200);
+  await pauseFor(10);
+  expect(the.count()).toBe(2);
 });
 
-describe("a stream's body", () => {
-  it("is given up when nobody waits any more, although the endpoint ignores the signal", async () => {
-    const the = stage();
-    const listener = await listening(the);
-    const [subscription] = the.endpoint.subscriptions;
-    listener.close();
-    expect(subscription!.signal.aborted).toBe(true);
-    await tell(the, "free");
-    expect(subscription!.isCancelled).toBe(true);
-  });
+test("a stream's body is given up when nobody waits any more, although the endpoint ignores the signal", async () => {
+  const the = stage();
+  const listener = await listening(the);
+  const [subscription] = the.endpoint.subscriptions;
+  listener.close();
+  expect(subscription!.signal.aborted).toBe(true);
+  await tell(the, "free");
+  expect(subscription!.isCancelled).toBe(true);
 });
