@@ -21,18 +21,6 @@ describe("docs/contents.md", () => {
   });
 });
 
-describe("docs/getting-started.md", () => {
-  it("starts the same endpoints as README.md", () => {
-    const starts = ["README.md", "docs/getting-started.md"].map((page) =>
-      fencesOf(page)
-        .flatMap(commandsOf)
-        .filter((command) => command.startsWith("npx redis-rest-local")),
-    );
-    expect(starts[0]).toHaveLength(1);
-    expect(starts[0]).toEqual(starts[1]);
-  });
-});
-
 describe("links", () => {
   it.each(pages())("%s: every relative link leads to a file, and to a heading of it", (page) => {
     const prose = text(page).replace(/^(```+)[\s\S]*?^\1$/gm, "");

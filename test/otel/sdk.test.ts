@@ -17,7 +17,6 @@ import { withIdempotency } from "../../src/http/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { Redlock } from "../../src/index.ts";
 import { type OtelOptions, otel } from "../../src/otel/index.ts";
-import { Semaphore } from "../../src/sync/index.ts";
 import { link } from "../support/link.ts";
 import { until } from "../support/until.ts";
 
@@ -103,7 +102,7 @@ test("a lock has two spans, in the contexts of the calls that end them", async (
 });
 
 test("what ends by a timer, or after a wait for others, has the context of its call", async () => {
-  const { redlock, idempotency, tracer, spans } = open();
+  const { redlock, idempotency, tracer, spans } = open({ attributes: { use: "imports" } });
   const inSpan = (name: string, work: () => Promise<unknown>) =>
     tracer.startActiveSpan(name, async (span) => {
       await work();
@@ -135,6 +134,7 @@ test("what ends by a timer, or after a wait for others, has the context of its c
       `idempotency.run replayed ${fourth}`,
     ].sort(),
   );
+  for (const { attributes } of ends()) expect(attributes.use).toBe("imports");
   // It is made at its end, and as long as the run.
   expect(ends().find(({ outcome }) => outcome === "executed")!.ms).toBeGreaterThan(40);
 });
@@ -188,15 +188,6 @@ test("resources and keys are named only where it is asked for, and never a token
     for (const name of ["invoice:42", "order-of-jane"]) expect(text.includes(name)).toBe(names);
     for (const secret of [lock.token, "a result"]) expect(text).not.toContain(secret);
   }
-});
-
-test("a synchronizer has the spans of its locks, with the attributes of the options", async () => {
-  const { redlock, spans } = open({ attributes: { use: "imports" } });
-  await (await new Semaphore(redlock, "s", { limit: 2 }).acquire()).release();
-  expect(spans().map(({ name, attributes }) => [name, attributes.use])).toEqual([
-    ["redlock.acquire", "imports"],
-    ["redlock.hold", "imports"],
-  ]);
 });
 
 test("a tracer that throws changes nothing, nor does a process without an SDK", async () => {

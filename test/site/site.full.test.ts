@@ -121,27 +121,6 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await context.close();
   });
 
-  it("has no code block that scrolls at 1 280 px, and at 1 536 px, with the outline beside it", async () => {
-    const context = await browser.newContext({ javaScriptEnabled: false });
-    const page = await context.newPage();
-    const scrolling: string[] = [];
-    let blocks = 0;
-    for (const name of pages) {
-      await page.goto(url + name);
-      for (const width of [1_280, 1_536]) {
-        await page.setViewportSize({ width, height: 800 });
-        const beyond = await page
-          .locator(".vp-doc pre")
-          .evaluateAll((all) => all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
-        blocks += beyond.length;
-        for (const px of beyond) if (px > 0) scrolling.push(`${name} at ${width} px: ${px} px`);
-      }
-    }
-    expect(blocks).toBeGreaterThan(200);
-    expect(scrolling).toEqual([]);
-    await context.close();
-  });
-
   it.each(["light", "dark"] as const)("has readable colours and no errors: %s", async (scheme) => {
     // What is not in view is not looked at.
     const { page, problems, close } = await openPage(browser, url, { scheme, height: 16_000 });

@@ -24,9 +24,11 @@ async function sendWith(answer: () => Response | Promise<Response>) {
 const answering = async (body: BodyInit | null, init: ResponseInit = {}) =>
   sendWith(() => new Response(body, init));
 
-/** A body of so many bytes in pieces, without a length; `cancel` is called when its reader gives up. */
-function streamed(pieces: readonly string[], cancel = vi.fn()) {
-  const left = pieces.map((piece) => new TextEncoder().encode(piece));
+const encode = (text: string) => new TextEncoder().encode(text);
+
+/** A body in pieces, without a length; `cancel` is called when its reader gives up. */
+function streamed(pieces: readonly Uint8Array[], cancel = vi.fn()) {
+  const left = [...pieces];
   const stream = new ReadableStream<Uint8Array>(
     {
       pull(controller) {
@@ -82,30 +84,18 @@ describe("the size of a reply", () => {
     // The length is that of the compressed body; a few bytes may become gigabytes.
     ["compressed", { "content-length": "100", "content-encoding": "gzip" }],
   ])("may not be more: %s", async (_what, headers) => {
-    const { stream, cancel } = streamed([ofLength(most), " "]);
+    const { stream, cancel } = streamed([ofLength(most), " "].map(encode));
     const { error } = await answering(stream, { headers: headers as Record<string, string> });
     expect(error).toMatchObject({ kind: "malformed", cause: expect.any(RangeError) });
     expect(cancel).toHaveBeenCalledOnce();
   });
 
   test("does not matter for what it says: it may arrive in pieces that divide a character", async () => {
-    const bytes = new TextEncoder().encode('{"result":"ü€"}');
-    const pieces = Array.from(bytes, (byte) => Uint8Array.of(byte));
-    const stream = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const piece of pieces) controller.enqueue(piece);
-        controller.close();
-      },
-    });
-    expect(await answering(stream)).toMatchObject({ reply: "ü€" });
+    const pieces = Array.from(encode('{"result":"ü€"}'), (byte) => Uint8Array.of(byte));
+    expect(await answering(streamed(pieces).stream)).toMatchObject({ reply: "ü€" });
     // The last character is incomplete.
-    const cut = new ReadableStream<Uint8Array>({
-      start(controller) {
-        controller.enqueue(new TextEncoder().encode('{"result":"ü"}').slice(0, 12));
-        controller.close();
-      },
-    });
-    expect((await answering(cut)).error).toMatchObject({ kind: "malformed" });
+    const cut = streamed([encode('{"result":"ü"}').slice(0, 12)]);
+    expect((await answering(cut.stream)).error).toMatchObject({ kind: "malformed" });
   });
 });
 
@@ -164,7 +154,7 @@ describe("a subscription", () => {
   test.each([401, 302, 500])(
     "that is answered with %i is an error, and its body is not left open",
     async (status) => {
-      const { stream: body, cancel } = streamed([token]);
+      const { stream: body, cancel } = streamed([encode(token)]);
       const error = await rejection(subscribe(() => new Response(body, { status })).stream);
       expect(error).toMatchObject({ kind: "http", status, message: expect.stringContaining("no stream") });
       expect(String(error)).not.toContain(token);
