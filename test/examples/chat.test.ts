@@ -2,24 +2,21 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { bundleForNode, startInWorkerd } from "./bundle.ts";
-import { startNode } from "./node-process.ts";
+import { startNode, startServer, untilClosed } from "./node-process.ts";
 import { staged } from "./stage.ts";
 
 const at = staged();
 
 const env = () => ({ ...at.local.env(), BOT_URL: at.service.url, WEBHOOK_TOKEN: "secret" });
 
-async function startServer(more: Readonly<Record<string, string>> = {}) {
-  const server = startNode([await bundleForNode("chat/server.ts")], { ...env(), PORT: "0", ...more });
-  const [, port] = await server.printed(/"port":(\d+)/);
-  return { server, url: `http://localhost:${port}` };
-}
+const startChat = async (more: Readonly<Record<string, string>> = {}) =>
+  startServer(await bundleForNode("chat/server.ts"), { ...env(), ...more });
 
 type Send = (path: string, init: object) => Promise<{ readonly status: number; json(): Promise<unknown> }>;
 
 const platforms: Readonly<Record<string, () => Promise<Send>>> = {
   async Node() {
-    const { url } = await startServer();
+    const { url } = await startChat();
     return (path, init) => fetch(url + path, init);
   },
   async Workers() {
@@ -81,26 +78,19 @@ describe.each(Object.entries(platforms))("examples/chat on %s", (_, start) => {
 
 it("examples/chat/server.ts leaves messages to the next process after SIGTERM", async () => {
   at.service.rule = () => undefined;
-  const { server, url } = await startServer();
+  const { server, url } = await startChat();
   const { deliver } = delivering((path, init) => fetch(url + path, init));
   for (const text of ["a", "b"]) expect(await deliver(text)).toBe(202);
   const call = await at.service.next();
   server.kill("SIGTERM");
-  await until(
-    () =>
-      fetch(url).then(
-        () => false,
-        () => true,
-      ),
-    "the server to accept no more requests",
-  );
+  await untilClosed(url);
   call.answer(200);
   expect(await server.ended).toBe(0);
   expect(answered()).toEqual(["a"]);
 });
 
 it("examples/chat/deliver.mjs prints what its README says", async () => {
-  const { url } = await startServer({ BOT_URL: "http://localhost:18788" });
+  const { url } = await startChat({ BOT_URL: "http://localhost:18788" });
   const program = startNode(["examples/chat/deliver.mjs"], {
     WEBHOOK_URL: url,
     WEBHOOK_TOKEN: "secret",

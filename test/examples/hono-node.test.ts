@@ -2,40 +2,30 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import { until } from "../support/until.ts";
 import { bundleForNode } from "./bundle.ts";
-import { startNode } from "./node-process.ts";
+import { startServer, untilClosed } from "./node-process.ts";
 import { staged } from "./stage.ts";
 
 const at = staged();
 
 async function start() {
-  const server = startNode([await bundleForNode("hono-node/server.ts")], {
+  const { server, url } = await startServer(await bundleForNode("hono-node/server.ts"), {
     ...at.local.env(),
     API_KEYS: '{"key-of-acme":"acme"}',
     LEDGER_URL: at.service.url,
-    PORT: "0",
   });
-  const [, port] = await server.printed(/"port":(\d+)/);
   const request = (method: string, path: string, headers: Record<string, string> = {}) =>
-    fetch(`http://localhost:${port}${path}`, {
-      method,
-      headers: { authorization: "Bearer key-of-acme", ...headers },
-    });
-  return { server, request };
+    fetch(url + path, { method, headers: { authorization: "Bearer key-of-acme", ...headers } });
+  return { server, url, request };
 }
 
 it("examples/hono-node answers open requests after SIGTERM, and leaves no lease behind", async () => {
-  const { server, request } = await start();
+  const { server, url, request } = await start();
   const key = { "idempotency-key": randomUUID() };
   at.service.rule = () => undefined;
   const answer = request("POST", "/payments", key);
   const call = await at.service.next();
   server.kill("SIGTERM");
-  const isClosed = () =>
-    request("POST", "/payments").then(
-      () => false,
-      () => true,
-    );
-  await until(isClosed, "the server to accept no more requests");
+  await untilClosed(url);
   call.answer(201);
   expect((await answer).status).toBe(201);
   expect(await server.ended).toBe(0);

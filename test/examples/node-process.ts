@@ -14,6 +14,26 @@ export interface NodeProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
+/** Starts an example's server on any free port, and resolves with its URL once it has printed its port. */
+export async function startServer(
+  program: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ server: NodeProcess; url: string }> {
+  const server = startNode([program], { ...env, PORT: "0" });
+  const [, port] = await server.printed(/"port":(\d+)/);
+  return { server, url: `http://localhost:${port}` };
+}
+
+/** Waits until a server accepts no more requests. */
+export async function untilClosed(url: string): Promise<void> {
+  const isClosed = () =>
+    fetch(url).then(
+      () => false,
+      () => true,
+    );
+  await until(isClosed, "the server to accept no more requests");
+}
+
 /** Starts Node with these arguments; it is killed when the test ends. `node`: another one than this. */
 export function startNode(
   args: readonly string[],

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { type Delivery, githubDelivery, stripeDelivery } from "../../tools/deliveries.mjs";
 import { bundleForNode, importInNode, loadOnTheEdge, type OnTheEdge, startInWorkerd } from "./bundle.ts";
 import { lambdaEvent } from "./lambda-event.ts";
-import { startNode } from "./node-process.ts";
+import { startServer } from "./node-process.ts";
 import { staged } from "./stage.ts";
 
 // The examples that answer a webhook, or a request with an idempotency key: on each platform the same happens.
@@ -50,10 +50,9 @@ const examples: Readonly<Record<string, (example: string) => Promise<Send>>> = {
     return async (id) => answerOf(await on.POST(requestOf(payment(id), on.vm.context.Request)));
   },
   async "hono-node/server.ts"(example) {
-    const settings = { ...env(), API_KEYS: '{"key-of-acme":"acme"}', LEDGER_URL: at.service.url, PORT: "0" };
-    const server = startNode([await bundleForNode(example)], settings);
-    const [, port] = await server.printed(/"port":(\d+)/);
-    return async (id) => answerOf(await fetch(`http://localhost:${port}/payments`, payment(id)));
+    const settings = { ...env(), API_KEYS: '{"key-of-acme":"acme"}', LEDGER_URL: at.service.url };
+    const { url } = await startServer(await bundleForNode(example), settings);
+    return async (id) => answerOf(await fetch(`${url}/payments`, payment(id)));
   },
   async "lambda/payments.ts"(example) {
     const handler = await loadHandler(example, { LEDGER_URL: at.service.url });
