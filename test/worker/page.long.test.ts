@@ -82,7 +82,10 @@ describe("a stranger", () => {
 
 it("a reader gets page and style sheet, which no other site can use or keep", async () => {
   const [page, css] = [await get("/", reader()), await get("/page.css", reader())];
-  expect(leaks(await page.text())).toEqual(secrets);
+  const html = await page.text();
+  expect(leaks(html)).toEqual(secrets);
+  // It shows by itself what is new.
+  expect(html).toContain('<meta http-equiv="refresh" content="10">');
   expect([css.status, css.headers.get("content-type")]).toEqual([200, "text/css; charset=utf-8"]);
   expect(page.headers.get("cache-control")).toBe("no-store");
   for (const { headers } of [page, css]) {

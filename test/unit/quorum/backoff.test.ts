@@ -43,20 +43,6 @@ describe("pauses", () => {
     expect(series({}, () => 0)).toEqual(new Array(12).fill(25));
   });
 
-  test("ask no more often in ten minutes than every 860 ms", () => {
-    // The rule before this one, which grew by half up to a second, asked 695 times.
-    let state = seed;
-    const draw = () => {
-      state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-      return state / 2 ** 31;
-    };
-    const next = pauses({}, { random: draw });
-    let waited = 0;
-    let rounds = 0;
-    for (; waited < 600_000; rounds += 1) waited += next(2) + 2;
-    expect(rounds).toBeLessThan(695);
-  });
-
   test("are at least as long as the previous round took, with room for jitter", () => {
     const pauseAfter = (took: number, drawn: number, backoff: Backoff = {}) =>
       pauses(backoff, { random: () => drawn })(took);
