@@ -19,8 +19,6 @@ export interface OpenStore {
   readonly endpoints: readonly Endpoint[];
   /** Executes a command on one endpoint, without network and log. */
   execute(index: number, command: readonly (string | number)[]): Promise<unknown>;
-  /** Requests that have arrived at one endpoint, and commands billed for them. */
-  cost(index: number): { readonly requests: number; readonly billed: number };
   close(): Promise<void>;
 }
 
@@ -57,10 +55,6 @@ async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
   return {
     endpoints,
     execute: async (index, command) => endpoints[index]!.engine.execute(command),
-    cost(index) {
-      const { log } = endpoints[index]!;
-      return { requests: log.length, billed: log.reduce((sum, { billed }) => sum + billed, 0) };
-    },
     close: async () => undefined,
   };
 }
@@ -70,10 +64,6 @@ async function openServers(engine: "redis" | "durable", count: number, dialect: 
   return {
     endpoints: local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name, dialect })),
     execute: (index, command) => local.endpoints[index]!.execute(command),
-    cost(index) {
-      const { requests, billed } = local.endpoints[index]!.log;
-      return { requests, billed };
-    },
     close: local.close,
   };
 }

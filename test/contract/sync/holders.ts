@@ -29,7 +29,7 @@ export interface Holder {
   /** Those who wait learn when its ttl ends, instead of asking at the end of a pause. */
   readonly tellsItsEnd: boolean;
   /** Commands billed for an acquire, an extension, a refusal of the other and a release, by endpoint. */
-  costs(isNative: boolean): readonly [number, number, number, number];
+  costs(release: 1 | 3): readonly [number, number, number, number];
 }
 
 type Acquires = { acquire(call?: object): Promise<Hold>; tryAcquire(): Promise<Hold | null> };
@@ -62,7 +62,7 @@ export const holders: readonly Holder[] = [
     keys: ["limit", "slot:0"],
     ...acquirers(semaphore),
     tellsItsEnd: false,
-    costs: (isNative) => [5, 5, 2, isNative ? 1 : 3],
+    costs: (release) => [5, 5, 2, release],
   },
   {
     title: "a read-write lock, to read",
@@ -94,6 +94,6 @@ export const holders: readonly Holder[] = [
     keys: ["fair"],
     ...acquirers((redlock, name, options) => new FairLock(redlock, name, options)),
     tellsItsEnd: false,
-    costs: (isNative) => [3, isNative ? 1 : 3, 3, isNative ? 1 : 3],
+    costs: (release) => [3, release, 3, release],
   },
 ];

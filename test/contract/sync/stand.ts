@@ -1,3 +1,4 @@
+import { afterAll, beforeAll, describe } from "vitest";
 import { start } from "../../../local/src/index.ts";
 import {
   type Dialect,
@@ -10,7 +11,7 @@ import { patient } from "../../support/beyond-tests.ts";
 import { type Link, link } from "../../support/link.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
 import { atLength } from "../../support/sets.ts";
-import { allArrived, type OpenStore, type Store, storesOf } from "../../support/stores.ts";
+import { type OpenStore, type Store, storesOf } from "../../support/stores.ts";
 
 /** One client of a store, with links of its own. */
 export interface Visitor {
@@ -33,13 +34,26 @@ export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoin
   return { redlock, links, events };
 }
 
-/** The embedded engine and real servers, and `@upstash/redis` clients in front of an engine. */
-export function stores(
+/** An open store, and two of its clients. */
+export interface Opened {
+  readonly store: OpenStore;
+  readonly first: Visitor;
+  readonly second: Visitor;
+}
+
+type Set = Pick<Store, "title" | "open" | "count">;
+
+/**
+ * A suite for the embedded engine, real servers, and `@upstash/redis` clients in front of an engine. They run concurrently,
+ * because they mostly wait; the tests of each run one after another.
+ */
+export function onStores(
   counts: readonly number[],
   real: readonly number[],
-): (Pick<Store, "title" | "open" | "count"> & { readonly engine?: Store["engine"] })[] {
+  suite: (at: Opened, set: Set) => void,
+): void {
   const sdk = atLength<[number, Dialect]>([[3, "upstash"]], [[1, "redis"]]);
-  return [
+  const sets: Set[] = [
     ...storesOf(counts, real),
     ...sdk.map(([count, dialect]) => ({
       title: `@upstash/redis, ${count} × ${dialect}`,
@@ -47,6 +61,18 @@ export function stores(
       open: () => openSdk(count, dialect),
     })),
   ];
+  describe.concurrent.each(sets)("on $title", (set) => {
+    describe.sequential("in turn", () => {
+      let store: OpenStore;
+      const at = {} as { -readonly [Name in keyof Opened]: Opened[Name] };
+      beforeAll(async () => {
+        store = await set.open();
+        Object.assign(at, { store, first: visitor(store), second: visitor(store) });
+      });
+      afterAll(() => store.close());
+      suite(at, set);
+    });
+  });
 }
 
 async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
@@ -56,10 +82,6 @@ async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
       upstashEndpoint(sdkClient({ url, token }), { name, dialect }),
     ),
     execute: (index, command) => local.endpoints[index]!.execute(command),
-    cost(index) {
-      const { requests, billed } = local.endpoints[index]!.log;
-      return { requests, billed };
-    },
     close: local.close,
   };
 }
@@ -67,22 +89,4 @@ async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
 /** Sends one command about a key to every endpoint. */
 export function onEach(store: OpenStore, ...command: [string, string, ...string[]]): Promise<unknown[]> {
   return Promise.all(store.endpoints.map((_, index) => store.execute(index, command)));
-}
-
-/** Requests and commands billed for what `work` does with one client, by endpoint. */
-export async function costOf(
-  store: OpenStore,
-  { links }: Pick<Visitor, "links">,
-  work: () => Promise<unknown>,
-): Promise<number[]> {
-  const total = () => {
-    const costs = store.endpoints.map((_, index) => store.cost(index));
-    const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
-    return [sumOf(costs.map(({ requests }) => requests)), sumOf(costs.map(({ billed }) => billed))];
-  };
-  await allArrived(links);
-  const before = total();
-  await work();
-  await allArrived(links);
-  return total().map((sum, index) => (sum - before[index]!) / store.endpoints.length);
 }

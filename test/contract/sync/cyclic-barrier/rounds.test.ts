@@ -25,17 +25,6 @@ function party(world: SyncWorld, id: string, given: Partial<CyclicBarrierOptions
   return { ...own, barrier, meet };
 }
 
-test("each request costs as much as is documented", async () => {
-  const world = newWorld({ count: 1, dialect: "upstash" });
-  const meet = (id: string) => party(world, id, { parties: 2 }).meet();
-  meet("a");
-  await world.runtime.advance(15);
-  meet("b");
-  await world.runtime.advance(0);
-  // Two to arrive, and one in the pause; two to arrive as the last one, and one to pass.
-  expect(world.endpoints[0]!.log.map(({ billed }) => billed)).toEqual([2, 6, 3, 2, 5, 6]);
-});
-
 test("the number of a generation begins with the time in units of the ttl: higher than those that a quorum has forgotten", async () => {
   const world = newWorld();
   const call = party(world, "a", { parties: 1, ttl: 1_000 }).meet();

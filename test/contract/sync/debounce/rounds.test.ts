@@ -60,14 +60,3 @@ test("an abort during the window ends the call, and the one before it runs", asy
   await world.runtime.advance(500);
   expect(sentBy(own)).toEqual([2, 2, 2]);
 });
-
-test("each request costs as much as is documented", async () => {
-  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
-  const first = call(client(), {}, unreachable);
-  await runtime.advance(50);
-  call(client());
-  await runtime.advance(100);
-  expect(first).toEqual(superseded);
-  // The first one's second announcement is refused.
-  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([6, 6, 2, 3]);
-});

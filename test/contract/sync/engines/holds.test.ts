@@ -1,37 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import { ReentrantLock } from "../../../../src/sync/index.ts";
-import { eachInTurns } from "../../../support/in-turns.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { isSettled } from "../../../support/outcomes.ts";
-import { allArrived, type OpenStore } from "../../../support/stores.ts";
+import { allArrived } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
-import { type Holder, holders } from "../holders.ts";
-import { costOf, onEach, stores, type Visitor, visitor } from "../stand.ts";
+import { holders } from "../holders.ts";
+import { onEach, onStores, type Visitor, visitor } from "../stand.ts";
 
-// What can differ by engine, number of endpoints and dialect: replies, expiry, second executions, and what is billed.
+// What can differ by engine, number of endpoints and dialect: replies, expiry and second executions.
 
-eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) => {
-  let store: OpenStore;
-  let first: Visitor;
-  let second: Visitor;
-
-  beforeAll(async () => {
-    store = await open();
-    first = visitor(store);
-    second = visitor(store);
-  });
-  afterAll(() => store.close());
-
+onStores([1, 2, 3, 5], [3], (at, { count }) => {
   const all = (value: number) => new Array(count).fill(value);
   const contended = ({ events }: Visitor) => until(() => events.some(({ type }) => type === "contended"));
 
-  describe.each(holders)("$title", ({ keys, acquire, another, tryAnother, costs }) => {
+  describe.each(holders)("$title", ({ keys, acquire, another, tryAnother }) => {
     const keyFor = (name: string) => keyOf("redlock", keys.at(-1)!, name);
-    const exists = (name: string) => onEach(store, "EXISTS", keyFor(name));
-    const ttls = async (name: string) => (await onEach(store, "PTTL", keyFor(name))) as number[];
+    const exists = (name: string) => onEach(at.store, "EXISTS", keyFor(name));
+    const ttls = async (name: string) => (await onEach(at.store, "PTTL", keyFor(name))) as number[];
 
     test("stands on every endpoint for its ttl, and keeps another out until its release", async () => {
+      const { first, second } = at;
       const name = newResource("{hold}:0");
       const hold = await acquire(first.redlock, name, { ttl: 500_000 });
       await allArrived(first.links);
@@ -45,7 +34,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
       expect(await hold.extend(900_000)).toBeGreaterThan(600_000);
       await allArrived(first.links);
       for (const ms of await ttls(name)) expect(ms).toBeGreaterThan(600_000);
-      const waiting = visitor(store);
+      const waiting = visitor(at.store);
       const next = another(waiting.redlock, name, { wait: Infinity });
       await contended(waiting);
       expect(await isSettled(next)).toBe(false);
@@ -56,32 +45,11 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count, engine }) =>
       expect(await exists(name)).toEqual(all(0));
       expect(await (await tryAnother(second.redlock, name))!.release()).toBe(true);
     });
-
-    // A lock server bills no commands.
-    if (engine === "durable") return;
-    test("costs the requests and commands that are documented", async () => {
-      const own = visitor(store);
-      const { dialect, exactReplies } = store.endpoints[0]!;
-      const cost = (work: () => Promise<unknown>) => costOf(store, own, work);
-      // The scripts are cached from here on.
-      await cost(async () => (await acquire(own.redlock, newResource("hold"))).release());
-      const name = newResource("hold");
-      let hold!: Awaited<ReturnType<Holder["acquire"]>>;
-      const spent = [
-        await cost(async () => {
-          hold = await acquire(own.redlock, name);
-        }),
-        await cost(() => hold.extend()),
-        await cost(() => tryAnother(own.redlock, name)),
-        await cost(() => hold.release()),
-      ];
-      const isNative = dialect !== "redis" && exactReplies === true;
-      expect(spent).toEqual(costs(isNative).map((commands) => [1, commands]));
-    });
   });
 
   if (count > 1) return;
   test("any text can be the owner of a reentrant lock, which acquires it again", async () => {
+    const { first, second } = at;
     for (const owner of ["1", "null", "{}", '"quoted"', "t:ü 🔒", " ", "x".repeat(255)]) {
       const name = newResource("reentrant");
       const hold = await new ReentrantLock(first.redlock, name, { owner }).acquire({ wait: 0 });
