@@ -39,7 +39,7 @@ const post = (redlock: Redlock, id: string) =>
   });
 
 /** Calls, one after the other, and the requests and commands of each, by what a release of a plain lock costs. */
-type Row = readonly [what: string, costs: (release: number) => string, calls: readonly Work[]];
+type Row = readonly [what: string, costs: (release: 1 | 3) => string, calls: readonly Work[]];
 
 const rows: readonly Row[] = [
   ...holders.map(({ title, acquire, tryAnother, costs }): Row => {
