@@ -20,8 +20,6 @@ export interface RedisCluster {
    * @param during called while both nodes have a part of the slot. Default: nothing
    */
   moveSlotOf(key: string, during?: () => Promise<unknown>): Promise<void>;
-  /** Every key of the cluster, with its slot and the port of its node. */
-  keys(): Promise<{ key: string; slot: number; port: number }[]>;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -32,10 +30,18 @@ export async function startRedisCluster(program: string): Promise<RedisCluster> 
   try {
     const nodes = await Promise.all(Array.from({ length: 3 }, () => startNode(program, started)));
     await formCluster(nodes);
+    /** Of slots that were moved: the node's index. */
+    const owners = new Map<number, number>();
     return {
       ports: nodes.map(({ port }) => port),
-      moveSlotOf: (key, during = () => Promise.resolve()) => moveSlot(nodes, slotOf(key), during),
-      keys: async () => (await Promise.all(nodes.map(keysOfNode))).flat(),
+      async moveSlotOf(key, during = () => Promise.resolve()) {
+        const slot = Number(await nodes[0]!.client.sendCommand(["CLUSTER", "KEYSLOT", key]));
+        if (slot !== slotOf(key)) throw new Error(`${key} is in slot ${slot}, not ${slotOf(key)}`);
+        const from = owners.get(slot) ?? Math.floor((slot * nodes.length) / slots);
+        const to = (from + 1) % nodes.length;
+        owners.set(slot, to);
+        await moveSlot(slot, nodes[from]!, nodes[to]!, during);
+      },
       async flush() {
         for (const { client } of nodes) await client.sendCommand(["FLUSHALL"]);
       },
@@ -109,7 +115,7 @@ async function startNode(program: string, { directory, processes, clients }: Sta
 /** Distributes the slots, connects the nodes with each other, and waits until all agree. */
 async function formCluster(nodes: readonly Node[]): Promise<void> {
   for (const [index, { client }] of nodes.entries()) {
-    const [from, to] = [index, index + 1].map((part) => Math.floor((slots * part) / nodes.length));
+    const [from, to] = [index, index + 1].map((part) => Math.ceil((slots * part) / nodes.length));
     await client.sendCommand(["CLUSTER", "ADDSLOTSRANGE", String(from), String(to! - 1)]);
   }
   const [first, ...others] = nodes;
@@ -125,49 +131,24 @@ async function formCluster(nodes: readonly Node[]): Promise<void> {
   }
 }
 
-async function moveSlot(nodes: readonly Node[], slot: number, during: () => Promise<unknown>): Promise<void> {
-  const ids = await Promise.all(
-    nodes.map(({ client }) => client.sendCommand(["CLUSTER", "MYID"]).then(String)),
-  );
-  const owners = await Promise.all(nodes.map((node) => owns(node, slot)));
-  const from = owners.indexOf(true);
-  const to = (from + 1) % nodes.length;
-  const [source, target] = [nodes[from]!.client, nodes[to]!];
-  const setSlot = (client: NodeClient, ...how: string[]) =>
+async function moveSlot(slot: number, from: Node, to: Node, during: () => Promise<unknown>): Promise<void> {
+  const idOf = async ({ client }: Node) => String(await client.sendCommand(["CLUSTER", "MYID"]));
+  const [source, target] = [await idOf(from), await idOf(to)];
+  const setSlot = ({ client }: Node, ...how: string[]) =>
     client.sendCommand(["CLUSTER", "SETSLOT", String(slot), ...how]);
-  await setSlot(target.client, "IMPORTING", ids[from]!);
-  await setSlot(source, "MIGRATING", ids[to]!);
+  await setSlot(to, "IMPORTING", source);
+  await setSlot(from, "MIGRATING", target);
   await during();
   for (;;) {
-    const keys = (await source.sendCommand(["CLUSTER", "GETKEYSINSLOT", String(slot), "100"])) as string[];
+    const list = ["CLUSTER", "GETKEYSINSLOT", String(slot), "100"];
+    const keys = (await from.client.sendCommand(list)) as string[];
     if (keys.length === 0) break;
-    const port = String(target.port);
-    await source.sendCommand(["MIGRATE", "127.0.0.1", port, "", "0", "5000", "KEYS", ...keys]);
+    const port = String(to.port);
+    await from.client.sendCommand(["MIGRATE", "127.0.0.1", port, "", "0", "5000", "KEYS", ...keys]);
     await during();
   }
-  await setSlot(target.client, "NODE", ids[to]!);
-  await setSlot(source, "NODE", ids[to]!);
-}
-
-/** Whether a node says that the slot is its own. */
-async function owns({ client }: Node, slot: number): Promise<boolean> {
-  const nodes = String(await client.sendCommand(["CLUSTER", "NODES"]));
-  const [, own = ""] = /myself,.* connected(.*)/.exec(nodes)!;
-  return own.split(" ").some((range) => {
-    const [first = Number.NaN, last = first] = range.split("-").map(Number);
-    return range !== "" && slot >= first && slot <= last;
-  });
-}
-
-async function keysOfNode({ port, client }: Node): Promise<{ key: string; slot: number; port: number }[]> {
-  const keys = (await client.sendCommand(["KEYS", "*"])) as string[];
-  return Promise.all(
-    keys.map(async (key) => ({
-      key,
-      port,
-      slot: (await client.sendCommand(["CLUSTER", "KEYSLOT", key])) as number,
-    })),
-  );
+  await setSlot(to, "NODE", target);
+  await setSlot(from, "NODE", target);
 }
 
 type NodeClient = ReturnType<typeof nodeClient>;

@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Endpoint, QuorumError, Redlock } from "../../../src/index.ts";
-import { forceRelease, inspect } from "../../../src/inspect/index.ts";
+import { type Endpoint, Redlock } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -11,7 +9,7 @@ import { type RedisCluster, startRedisCluster } from "../../support/redis-cluste
 import { redisServer } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 
-// Cluster clients, while slots move to other nodes.
+// Cluster clients, while slots move to other nodes. That the keys of a resource share a slot: test/unit/redis/keys.test.ts.
 
 const ignore = () => undefined;
 
@@ -84,31 +82,6 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
     }
   });
 
-  // Of any name: test/unit/redis/keys.test.ts.
-  test.each(["plain", "with a {tag} of its own", "}{", "{}{second}", "{ü 🔒}"])(
-    "a resource has its lock, its counter and its tombstone in one slot: %j",
-    async (resource) => {
-      const slots = async () => new Set((await cluster.keys()).map(({ slot }) => slot));
-      // The reply to its claim is lost, so the claim is undone with a tombstone.
-      const endpoint = open();
-      let isLost = false;
-      const send: Endpoint["send"] = async (...call) => {
-        const reply = await endpoint.send(...call);
-        if (isLost) return reply;
-        isLost = true;
-        throw new Error("the reply is lost");
-      };
-      const unlucky = redlock({ endpoints: [{ ...endpoint, send }] });
-      await expect(unlucky.acquire(resource, { fencing: true })).rejects.toBeInstanceOf(QuorumError);
-      expect((await cluster.keys()).filter(({ key }) => key.includes(":void:"))).toHaveLength(1);
-      const lock = await redlock().acquire(resource, { fencing: true });
-      expect((await slots()).size).toBe(1);
-      expect((await inspect(redlock(), resource)).fence).toBe(lock.fence);
-      expect(await forceRelease(redlock(), resource)).toBe(true);
-      expect(await redlock().tryAcquire(resource)).not.toBeNull();
-    },
-  );
-
   test("several resources of one tag are locked together; of several slots, Redis refuses them", async () => {
     const [holder, other] = [redlock(), redlock()];
     const lock = await holder.acquire(["{order}:1", "{order}:2"]);
@@ -117,29 +90,5 @@ describe.skipIf(!redisServer).each(["ioredis", "node-redis"] as const)("a Cluste
     expect(await lock.extend()).toBeGreaterThan(0);
     expect(await lock.release()).toBe(true);
     await expect(holder.acquire(["a", "b"])).rejects.toThrow(/CROSSSLOT|same (hash )?slot/);
-  });
-
-  test("contenders never hold a lock together while its slot moves on and on", async () => {
-    const resource = newResource();
-    let inside = 0;
-    let most = 0;
-    let turns = 0;
-    let isMoving = true;
-    const contend = async () => {
-      const client = redlock({ wait: Infinity, backoff: { min: 2, max: 20 } });
-      while (isMoving) {
-        const lock = await client.acquire(resource);
-        most = Math.max(most, ++inside);
-        await sleep(2);
-        inside -= 1;
-        turns += 1;
-        await lock.release();
-      }
-    };
-    const all = Promise.all(Array.from({ length: 4 }, contend));
-    for (let moves = 0; moves < 10 || turns < 10; moves += 1) await cluster.moveSlotOf(keyOf(resource));
-    isMoving = false;
-    await all;
-    expect(most).toBe(1);
   });
 });
