@@ -18,7 +18,7 @@ process.exitCode = 1;
 try {
   const options = readOptions();
   const { findRedisServer } = await load("local/src/rest/redis/process.ts");
-  if (await findRedisServer()) await run(options);
+  if (findRedisServer()) await run(options);
   else refuse();
 } catch (error) {
   if (stop.signal.aborted) console.log("\nInterrupted.");

@@ -24,7 +24,7 @@ const isMutationRun = process.env.SETS === "few";
 /** The path of `redis-server`, if there is one. */
 export const redisServer: string | undefined = isMutationRun
   ? undefined
-  : note(await findRedisServer(), { name: "redis-server", apt: "redis-server", brew: "redis" });
+  : note(findRedisServer(), { name: "redis-server", apt: "redis-server", brew: "redis" });
 
 /** The path of Chromium, if there is one. */
 export const chromiumPath: string | undefined = note(

@@ -7,6 +7,7 @@ export class UsageError extends Error {
 }
 
 const text = (value: string, about: string) => ({ type: "string", value, about }) as const;
+const texts = (value: string, about: string) => ({ ...text(value, about), multiple: true }) as const;
 const flag = (about: string) => ({ type: "boolean", value: "", about }) as const;
 
 /** The options, as `parseArgs` takes them, and as `--help` says them. */
@@ -17,10 +18,7 @@ export const commandOptions = {
     "auto, redis (a redis-server process each) or embedded: only what redlock-edge sends (auto)",
   ),
   dialect: text("<name>", "the commands that they have: upstash, redis-8.4 or redis (upstash)"),
-  redis: {
-    ...text("<url>", "a running Redis instead, once per endpoint: redis://host:port"),
-    multiple: true,
-  },
+  redis: texts("<url>", "a running Redis instead, once per endpoint: redis://host:port"),
   host: text("<address>", "address to listen on (127.0.0.1)"),
   port: text("<n>", "port of the first endpoint, the others count up (free ports)"),
   token: text("<token>", "token for all endpoints (random)"),
@@ -29,10 +27,7 @@ export const commandOptions = {
     "write the variables there as well, e.g. .dev.vars; its owner only can read it",
   ),
   log: flag("print every command and what it would be billed"),
-  down: {
-    ...text("<n>", "endpoint n breaks every connection; the page has other faults"),
-    multiple: true,
-  },
+  down: texts("<n>", "endpoint n breaks every connection; the page has other faults"),
   "page-port": text("<n>", "port of the page that shows the endpoints (a free port)"),
   "no-page": flag("without that page"),
   help: { ...flag("this text"), short: "h" },

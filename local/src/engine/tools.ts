@@ -80,7 +80,6 @@ export function toolCommands(keys: Keys): CommandTable {
     PEXPIRETIME: [expireTime, [1, 1]],
     PERSIST: [persist, [1, 1]],
     HGET: [({ space }, [key, field]) => space.collection(key!, Hash).get(field!) ?? null, [2, 2]],
-    HKEYS: [({ space }, [key]) => [...space.collection(key!, Hash).keys()], [1, 1]],
     ZCARD: [({ space }, [key]) => space.collection(key!, SortedSet).size, [1, 1]],
     FLUSHALL: [
       () => {

@@ -35,10 +35,7 @@ export interface VirtualRedlock {
 export function virtualRedlock(options: VirtualRedlockOptions = {}): VirtualRedlock {
   const { count = 3, seed, start, ...ofClient } = options;
   checkInteger("count", count, 1, 64);
-  const time = new VirtualTime({
-    ...(seed !== undefined && { seed }),
-    ...(start !== undefined && { start }),
-  });
+  const time = new VirtualTime({ seed, start });
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `endpoint-${index + 1}`, runtime: time }),
   );

@@ -5,9 +5,9 @@ import { seededRandom } from "./seeded-random.ts";
 /** Options of {@link VirtualTime}. */
 export interface VirtualTimeOptions {
   /** The same seed draws the same random numbers and tokens. Default 1. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** What the wall clock shows at first, in ms since 1970. Default 1 700 000 000 000 (14 November 2023). */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /** @internal Follows the promises that wait for no timer; faster than the default, where none waits for a thread. */
   readonly settled?: () => Promise<void>;
 }

@@ -101,7 +101,7 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
     throw new RangeError(`there are no ${count} ports from ${port} on`);
   const token = options.token ?? randomBytes(24).toString("base64url");
   const readOnlyToken = options.readOnlyToken ?? randomBytes(24).toString("base64url");
-  const program = redis.length > 0 ? undefined : await chooseProgram(options.engine ?? "auto");
+  const program = redis.length > 0 ? undefined : chooseProgram(options.engine ?? "auto");
   const engine = redis.length > 0 || program !== undefined ? "redis" : "embedded";
 
   async function open(index: number): Promise<LocalEndpoint> {
@@ -147,9 +147,9 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
 }
 
 /** The path of `redis-server`, or undefined to use the embedded engine. */
-async function chooseProgram(engine: "auto" | "redis" | "embedded"): Promise<string | undefined> {
+function chooseProgram(engine: "auto" | "redis" | "embedded"): string | undefined {
   if (engine === "embedded") return undefined;
-  const program = await findRedisServer();
+  const program = findRedisServer();
   if (program === undefined && engine === "redis") {
     throw new Error(
       'redis-server is not on PATH: install it, give URLs of servers that run (--redis), or use the engine "embedded" (--engine)',

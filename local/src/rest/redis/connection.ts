@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import process from "node:process";
 import { connect as connectTls } from "node:tls";
@@ -56,9 +57,8 @@ export class RedisConnection {
     const socket = tls ? connectTls({ host, port, servername: host }) : connectTcp({ host, port });
     // Used in error messages, so without the password.
     const where = `${url.protocol}//${url.hostname}:${port}`;
-    await new Promise<void>((resolve, reject) => {
-      socket.once(tls ? "secureConnect" : "connect", resolve);
-      socket.once("error", (cause) => reject(new BackendGoneError(`${where}: ${cause.message}`, { cause })));
+    await once(socket, tls ? "secureConnect" : "connect").catch((cause) => {
+      throw new BackendGoneError(`${where}: ${cause.message}`, { cause });
     });
     const connection = new RedisConnection(socket, where);
     const greeting: string[][] = [];

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { constants } from "node:fs";
-import { access, readFile, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { delimiter, join } from "node:path";
 import process from "node:process";
@@ -41,15 +42,11 @@ export interface RedisProcess {
 }
 
 /** The path of `redis-server`; undefined if it is not on PATH, and always on Windows. */
-export async function findRedisServer(): Promise<string | undefined> {
+export function findRedisServer(): string | undefined {
   // The guard is a POSIX shell script.
   if (process.platform === "win32") return undefined;
-  for (const directory of (process.env.PATH ?? "").split(delimiter)) {
-    const candidate = join(directory, "redis-server");
-    const [executable] = await Promise.allSettled([access(candidate, constants.X_OK)]);
-    if (executable.status === "fulfilled") return candidate;
-  }
-  return undefined;
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.map((folder) => join(folder, "redis-server")).find((path) => existsSync(path));
 }
 
 /**
@@ -149,12 +146,9 @@ function killHard(pid: number): void {
 }
 
 async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  await once(server.close(), "close");
   return port;
 }
