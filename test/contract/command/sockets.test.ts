@@ -39,7 +39,7 @@ async function withPassword(url: string): Promise<string> {
 describe.skipIf(!redisServer)("through sockets", () => {
   let urls: string[];
   let env: Record<string, string>;
-  const clients: { destroy(): void }[] = [];
+  const clients: Pick<ReturnType<typeof createClient>, "destroy" | "sendCommand">[] = [];
   let endpoints: Endpoint[];
   let redlock: Redlock;
   let cluster: RedisCluster;
@@ -66,7 +66,7 @@ describe.skipIf(!redisServer)("through sockets", () => {
     const type = (line: string, more: Partial<Parameters<typeof run>[2]> = {}) =>
       run(undefined, line, { env, folder, ...more });
 
-    test("inspects, lists and frees a lock, and notices that it is extended", async () => {
+    test("inspects, lists and frees a lock", async () => {
       const resource = freshKey();
       const lock = await redlock.acquire(resource, { ttl: 60_000, note: "nightly" });
       const inspected = await type(`inspect ${resource} --json`);
@@ -74,17 +74,6 @@ describe.skipIf(!redisServer)("through sockets", () => {
       expect((await type("list")).lines.join("\n")).toMatch(
         new RegExp(`lock +${resource} .* 3 of 3 +"nightly"`),
       );
-      const stop = new AbortController();
-      const seen: string[] = [];
-      const watching = type(`watch ${resource} --interval 100 --json`, {
-        stop: stop.signal,
-        onLine: (line) => void seen.push(JSON.parse(line).change),
-      });
-      await expect.poll(() => seen).toEqual(["first"]);
-      await lock.extend(90_000);
-      await expect.poll(() => seen).toContain("extended");
-      stop.abort();
-      expect((await watching).code).toBe(0);
       await new Redlock({ ...patient, endpoints, prefix: "a[b]" }).acquire(resource, { ttl: 60_000 });
       // In a pattern of SCAN, [ begins a class of characters.
       expect((await type("list --prefix a[b]")).lines.join("\n")).toContain(resource);
@@ -99,15 +88,8 @@ describe.skipIf(!redisServer)("through sockets", () => {
       expect(report.endpoints.map(({ variable }: { variable: string }) => variable)).toEqual(
         Object.keys(env),
       );
-      const [left] = await Promise.all(
-        urls.map(async (url) => {
-          const client = await createClient({ url }).connect();
-          const keys = await client.sendCommand(["KEYS", "redlock:doctor:*"]);
-          client.destroy();
-          return keys;
-        }),
-      );
-      expect(left).toEqual([]);
+      for (const client of clients)
+        expect(await client.sendCommand(["KEYS", "redlock:doctor:*"])).toEqual([]);
     });
 
     test.each<[what: string, url: () => Promise<string> | string, code: string, fix: RegExp]>([
