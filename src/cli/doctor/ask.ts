@@ -113,11 +113,10 @@ async function follow(
     });
   };
   const call: Ask = { endpoint: { ...session.endpoint, dialect }, send };
-  // A refused operation has changed nothing: the same is stored since then.
-  const since = new Map<Step[3], number>();
+  let at = session.now();
   for (const [what, operation, outcome, stored] of steps) {
-    const at = since.get(stored) ?? session.now();
-    since.set(stored, at);
+    // A refused operation has changed nothing: the same is stored since then.
+    if (outcome === "granted") at = session.now();
     const answer = await operation(call).catch((error: Error) => {
       throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
     });
@@ -176,14 +175,14 @@ export async function askFlag(session: Session): Promise<Seen> {
 
 /** Several commands of one turn, which the endpoint sends together if it can. */
 export async function askPipeline(session: Session): Promise<Seen> {
-  const [endpoint, key, at] = [session.place.open(), session.key("pipeline"), session.now()];
+  const [key, at] = [session.key("pipeline"), session.now()];
   const commands = [
     ["PING", "first"],
     ["EVALSHA", "0".repeat(40), 1, session.key("noscript")],
     ["SET", key, "v1", "PX", probeTtl],
     ["PING", "last"],
   ];
-  const outcomes = await Promise.allSettled(commands.map((command) => session.ask(command, endpoint)));
+  const outcomes = await Promise.allSettled(commands.map((command) => session.ask(command)));
   const [first] = outcomes;
   // Without any reply, the whole request has failed.
   if (first!.status === "rejected") throw first!.reason;
@@ -236,7 +235,7 @@ export async function askStream(session: Session): Promise<Seen> {
 /** Publishes when the subscription is active, and listens until the message arrives. False: the stream has ended. */
 async function hearsMessage(session: Session, signal: AbortSignal): Promise<boolean> {
   const channel = session.key("channel");
-  const body = await session.place.open().subscribe!(channel, signal);
+  const body = await session.endpoint.subscribe!(channel, signal);
   const split = lineSplitter();
   const decoder = new TextDecoder();
   for await (const piece of body) {

@@ -1,5 +1,4 @@
 import type { Failure } from "../access.ts";
-import type { Examined } from "./session.ts";
 
 // What to do about each failure of an endpoint.
 
@@ -35,8 +34,8 @@ export const serverRemedies: Readonly<Record<string, string>> = {
 };
 
 const unreachable = "UNREACHABLE";
-const asPage = "copy {both} from the database's page";
-const rightUrl = "set {url} to {address}";
+const copied = "copy {url}, with its token or password, from the database's page";
+const rightUrl = "set {url} to {address}, not to the address of a web page or a proxy";
 
 /** By its kind, its status or 0, and its message: what to do about a failure. The first that fits counts. */
 const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])[] = [
@@ -45,15 +44,15 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
     /^config 0 it is the same/,
     "set {url} to another database, or remove it: each counts once",
   ],
-  ["CONFIG", /^config .*basePath/, `${asPage}; the base path of a gateway is --base-path here`],
-  ["CONFIG", /^config .*allowInsecure/, `${asPage}; to check it nevertheless: --allow-insecure`],
+  ["CONFIG", /^config .*basePath/, `${copied}; the base path of a gateway is --base-path here`],
+  ["CONFIG", /^config .*allowInsecure/, `${copied}; to check it nevertheless: --allow-insecure`],
   ["CONFIG", /^config .*Redis protocol/, "name all of them REDIS_URL_1, …, and set no REST variables"],
-  ["CONFIG", /^config/, asPage],
+  ["CONFIG", /^config/, copied],
   ["NOT_REST", /no answer of Upstash/, rightUrl],
   [
     "TOKEN",
     /^\w+ 40[13]|WRONGPASS|NOAUTH|unauthorized|invalid token|without any password/i,
-    "set {token} to the {secret} of this database; each database has its own, and a new one after a reset",
+    "set {token} to the right one: each database has its own, and a new one after a reset",
   ],
   [unreachable, /^timeout/, "is it stopped, or a firewall in between? To wait longer: --timeout 15000"],
   [unreachable, /^network .*ECONNREFUSED/, "check the host and port of {url}; {start}"],
@@ -76,47 +75,33 @@ const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])
 
 /** What stands before the messages of two codes. */
 const prefaces: Readonly<Record<string, string>> = {
-  TOKEN: "it refuses the {secret}: ",
-  READ_ONLY: "the {secret} may not write: ",
+  TOKEN: "it refuses {token}: ",
+  READ_ONLY: "{token} may not write: ",
 };
 
-const restWords = {
-  secret: "token",
-  address: "the REST URL of the database, https://….upstash.io, not to a dashboard's or a proxy's address",
-  start: "for local endpoints, start npx redis-rest-local, and use the variables that it prints",
-};
-const socketWords = {
-  secret: "password",
-  address: "the address of a Redis server, redis://host:port, not to that of a web page or a REST API",
-  start: "if it is your own server, start it: redis-server --port <port>",
-};
-
-/** Whether an endpoint is on this machine, as local ones are. */
-export function isLoopback(url: string): boolean {
-  return URL.canParse(url) && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
+/** The words in braces, for an endpoint that this variable names. */
+function wordsFor(url: string): Readonly<Record<string, string>> {
+  if (url.startsWith("REDIS_URL")) {
+    const start = "if it is your own server, start it: redis-server --port <port>";
+    const address = "the address of a Redis server, redis://host:port";
+    return { url, token: `the password in ${url}`, address, start };
+  }
+  return {
+    url,
+    token: url.replace("URL", "TOKEN"),
+    address: "the database's REST URL, https://….upstash.io",
+    start: "for local endpoints, start npx redis-rest-local, and use the variables that it prints",
+  };
 }
 
-/** A failure, and what to do about it, in the words of the variables that name the endpoint. */
-export function remedyFor(
-  { kind, status = 0, message }: Failure,
-  { variable, url: address }: Examined["place"],
-): { readonly code: string; readonly message: string; readonly fix: string } {
-  const [code, , fix] = remedies.find(([, pattern]) => pattern.test(`${kind} ${status} ${message}`))!;
+/** A failure, and what to do about it, in the words of the variable that names the endpoint. */
+export function remedyFor({ kind, status = 0, message }: Failure, variable: string) {
+  const [code, , usual] = remedies.find(([, pattern]) => pattern.test(`${kind} ${status} ${message}`))!;
   const known = Object.entries(serverRemedies).find(([errors]) =>
     errors.split(", ").some((said) => message.includes(said)),
   );
-  const url = variable ?? "its URL";
-  const token = variable?.replace("URL", "TOKEN") ?? "its token";
-  const words: Readonly<Record<string, string>> = url.startsWith("REDIS_URL")
-    ? { ...socketWords, url, both: url, token: `the password in ${url}` }
-    : { ...restWords, url, both: `${url} and ${token}`, token };
+  const words = wordsFor(variable);
   const inWords = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word]!);
-  const remedy = code === "SERVER" ? known?.[1] : undefined;
-  const isCut = kind === "network" && !message.includes("ECONNREFUSED") && isLoopback(address);
-  const alternative = isCut ? "; or redis-rest-local has it down (--down, or its page)" : "";
-  return {
-    code,
-    message: inWords(prefaces[code] ?? "") + message,
-    fix: (remedy ?? inWords(fix)) + alternative,
-  };
+  const fix = (code === "SERVER" && known?.[1]) || inWords(usual);
+  return { code, message: inWords(prefaces[code] ?? "") + message, fix };
 }

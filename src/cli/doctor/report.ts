@@ -1,9 +1,9 @@
 import type { Dialect } from "../../index.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { isRefusal } from "../access.ts";
+import { type Failure, isRefusal } from "../access.ts";
 import { counted, duration, layout, type Text } from "../text.ts";
 import { type Level, questions, requirements } from "./questions.ts";
-import { isLoopback, remedyFor } from "./remedies.ts";
+import { remedyFor } from "./remedies.ts";
 import type { Examined, Seen } from "./session.ts";
 
 // What doctor says of all that it has seen. No I/O.
@@ -51,26 +51,25 @@ function diagnosisOf(examined: Examined, isConformance: boolean) {
     const found = seen[need]?.failure?.message ?? seen[need]?.found;
     return { need, answer: answerOf(seen[need]), found };
   });
-  const failure = failureIn(examined);
   const lacks = all.filter(({ need, answer }) => seen[need] && answer !== "yes");
-  const lacking = lacks.flatMap(lackAdvice);
-  // The others follow from the first. Without --conformance, only what does not work is of interest.
-  const own = failure ? [failure] : dialectAdvice(examined);
-  const others = isConformance ? lacking : failure || own.some(isError) ? [] : lacking.filter(isError);
-  const advice = [...own, ...others, ...clockAdvice(seen.clock)];
+  const failure = failureIn(examined);
+  // The others follow from a failure.
+  const own: Advice[] = failure
+    ? [{ level: "error", ...remedyFor(failure, variable) }]
+    : [...dialectAdvice(examined), ...lacks.flatMap(lackAdvice)];
+  const advice = [...own, ...clockAdvice(seen.clock)];
+  const ok = advice.every(({ level }) => level !== "error");
   const rows = isConformance && seen.token?.works ? all : [];
-  return { endpoint, number, variable, dialect, roundTrip, clock, advice, rows, ok: !advice.some(isError) };
+  return { endpoint, number, variable, dialect, roundTrip, clock, advice, rows, ok };
 }
 
-const isError = ({ level }: Advice) => level === "error";
-
 /** The first failure. A server may refuse what only some have: it has not got it. */
-function failureIn({ seen, place }: Examined): Advice | undefined {
-  const failures = Object.entries(seen).flatMap(([need, { failure }]) => {
+function failureIn({ seen }: Examined): Failure | undefined {
+  for (const [need, { failure }] of Object.entries(seen)) {
     const isDecisive = need in questions && need !== "clock";
-    return failure && (isDecisive || !isRefusal(failure)) ? [failure] : [];
-  });
-  return failures[0] && { level: "error", ...remedyFor(failures[0], place) };
+    if (failure && (isDecisive || !isRefusal(failure))) return failure;
+  }
+  return undefined;
 }
 
 /** What to do without something that the library needs. */
@@ -98,6 +97,11 @@ function dialectAdvice({ dialect, seen, place: { url } }: Examined): Advice[] {
   const message = `its dialect is ${dialect}${isEnough ? "; " : ", "}${has}`;
   const fix = `set \`dialect: "${best}"\` for this endpoint in your program; to check that here: --dialect ${best}`;
   return [{ level: isEnough ? "note" : "error", code: "DIALECT", message, fix }];
+}
+
+/** Whether an endpoint is on this machine, as local ones are. */
+function isLoopback(url: string): boolean {
+  return URL.canParse(url) && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
 /** A longer round trip, or a clock that is further away, in ms, is worth a warning. */

@@ -85,7 +85,7 @@ export async function examine(
 
 /** The requests to one endpoint. */
 export class Session {
-  readonly place: Pick<Place, "number" | "url" | "open"> & Partial<Place>;
+  readonly place: Pick<Place, "number" | "url" | "variable" | "open">;
   readonly settings: Settings;
   readonly seen: Record<string, Seen> = {};
   readonly name: string;
@@ -127,8 +127,8 @@ export class Session {
   }
 
   /** Sends one command. */
-  ask(command: Command, endpoint: Endpoint = this.endpoint): Promise<unknown> {
-    return this.limited((signal) => endpoint.send(command, signal));
+  ask(command: Command): Promise<unknown> {
+    return this.limited((signal) => this.endpoint.send(command, signal));
   }
 
   /**
@@ -173,7 +173,6 @@ export class Session {
   #mistakeIn(written: Written, [found, left]: readonly [value: unknown, remaining: unknown]) {
     const { value } = written;
     if (value === null) return found === null ? undefined : "it is still there";
-    if (this.#mayBeOver(written)) return undefined;
     if (found === null) return "nothing is stored";
     return found === value ? this.ttlMistake(written, left) : "another value is stored";
   }
@@ -189,17 +188,12 @@ export class Session {
 
   /** The problem with the remaining time. */
   ttlMistake(written: Written, remaining: unknown): string | undefined {
-    if (this.#mayBeOver(written)) return undefined;
     const passed = this.now() - written.at;
     const ms = Number.isSafeInteger(remaining) ? Number(remaining) : Number.NaN;
     if (ms >= written.ttl - passed - tolerance && ms <= written.ttl + tolerance) return undefined;
     return ms === -1
       ? "it never expires"
       : `${ms} ms are left of ${written.ttl} after ${Math.round(passed)} ms`;
-  }
-
-  #mayBeOver({ ttl, at }: Written): boolean {
-    return this.now() - at >= ttl - tolerance;
   }
 
   /**
@@ -223,7 +217,7 @@ export class Session {
     if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return;
     const { stop, timeout } = this.settings;
     const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
-    const deleteAll = (signal: AbortSignal) => this.place.open().send(["DEL", ...this.#keys], signal);
+    const deleteAll = (signal: AbortSignal) => this.endpoint.send(["DEL", ...this.#keys], signal);
     await this.limited(deleteAll, ms, new AbortController().signal).catch(() => undefined);
   }
 }

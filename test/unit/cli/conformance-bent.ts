@@ -95,7 +95,7 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     /** What doctor finds. It takes virtual time. */
     async judged(): Promise<Diagnosis> {
       const settings = { prefix: "p", timeout, id: "id", stop, runtime: time };
-      const session = new Session({ number: 1, url: "", open }, settings);
+      const session = new Session({ number: 1, url: "", variable: "", open }, settings);
       const examined = await time.settle(examine([session], asked), 24 * 3_600_000);
       return diagnose(examined, true).endpoints[0]!;
     },

@@ -46,7 +46,6 @@ const noFlag = refused("ERR Unexpected flag in script shebang: allow-key-locking
 const noScripts = refused("NOPERM this user has no permissions to run the 'evalsha' command");
 /** Another place than that of `well`. */
 const at = (place: Partial<Examined["place"]>) => ({ place: { ...well.place, ...place } });
-const nameless = { place: { number: 1, url: "https://db.upstash.io", open: well.place.open } };
 const local = at({ url: "http://localhost:8079" });
 
 /** What is wrong with the first of three endpoints; of `seen`, what is not as it is at one that is well. */
@@ -61,7 +60,6 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
   ],
   ["silence", atFirst("timeout", "no answer in time")],
   ["nothing listens on this machine", atFirst("network", "(ECONNREFUSED)"), local],
-  ["a local endpoint breaks connections", atFirst("network", "(ECONNRESET)"), local],
   ["nothing listens elsewhere", atFirst("network", "(ECONNREFUSED)")],
   ["no Redis server listens", atFirst("network", "(ECONNREFUSED)"), at({ variable: "REDIS_URL" })],
   [
@@ -69,14 +67,14 @@ const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partia
     atFirst("malformed", "PING has another reply than PONG"),
     at({ variable: "REDIS_URL_2" }),
   ],
-  ["no such host", atFirst("network", "(ENOTFOUND)"), nameless],
+  ["no such host", atFirst("network", "(ENOTFOUND)")],
   ["a port without TLS", atFirst("network", "(ERR_SSL_WRONG_VERSION_NUMBER)")],
   ["a proxy's certificate", atFirst("network", "(UNABLE_TO_VERIFY_LEAF_SIGNATURE)")],
   ["an old certificate", atFirst("network", "(CERT_HAS_EXPIRED)")],
   ["401", atFirst("http", "HTTP 401", 401)],
   ["403", atFirst("http", "HTTP 403, ERR forbidden", 403)],
   ["a wrong token", atFirst("redis", "WRONGPASS", 400)],
-  ["a wrong token, as others say it", atFirst("redis", "Invalid token"), nameless],
+  ["a wrong token, as others say it", atFirst("redis", "Invalid token")],
   ["a firewall's page", atFirst("http", answerReason("", 403), 403)],
   ["429", atFirst("http", "HTTP 429", 429)],
   ["a plan's limit", atFirst("redis", "ERR max daily request limit exceeded", 400)],
@@ -150,7 +148,7 @@ test.each([
   }
 });
 
-const placeOf = (endpoint: Endpoint) => ({ number: 1, url: "", open: () => endpoint });
+const placeOf = (endpoint: Endpoint) => ({ number: 1, url: "", variable: "", open: () => endpoint });
 
 /** A session with an endpoint that may answer some commands in its own way. */
 function sessionOf(answer: (line: string) => unknown = () => undefined, timeout = 1_000) {
