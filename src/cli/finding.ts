@@ -1,5 +1,5 @@
 import type { KeyInspection, KeyVote } from "../idempotency/index.ts";
-import { QuorumError } from "../index.ts";
+import { QuorumError, type Vote } from "../index.ts";
 import type { Inspection, InspectionVote } from "../inspect/index.ts";
 import { quorumOf } from "../quorum/tally.ts";
 import type { MailboxState } from "../sync/index.ts";
@@ -8,24 +8,14 @@ import { counted, duration, type Text } from "./text.ts";
 
 // The state of a lock or a key, for people and as JSON. No I/O.
 
-/** What is known of a name: by all endpoints together, or by one of them. Undefined: it is not known. */
-interface Known {
-  readonly holder?: string | undefined;
-  /** ms until the ttl, the lease or the retention ends. */
-  readonly remaining?: number | undefined;
-  readonly fence?: number | undefined;
-  readonly age?: number | undefined;
-  /** How many runs began and did not end, if they are counted. */
-  readonly attempts?: number | undefined;
-  readonly fingerprint?: string | undefined;
-  readonly unstored?: KeyInspection["unstored"];
-}
+/** What is known of a name: by all endpoints together, or by one of them. */
+type Known = Partial<Omit<Inspection, "held" | "votes"> & Omit<KeyInspection, "state" | "votes">>;
 
 /** One endpoint's answer. */
-export interface FoundVote extends Known {
+interface FoundVote extends Known {
   readonly endpoint: string;
   /** `answered`: nothing else is known. */
-  readonly state: InspectionVote["outcome"] | KeyVote["state"] | "answered";
+  readonly state: string;
   readonly error?: { readonly kind: string; readonly message: string };
 }
 
@@ -39,7 +29,6 @@ export interface Finding extends Known {
   readonly kinds?: readonly string[];
   /** How many messages wait in the mailbox, the one that is being handled included. */
   readonly waiting?: number;
-  readonly note?: string | undefined;
   /** ms since the fence was drawn, by the clock of its client. */
   readonly fenceAge?: number | undefined;
   readonly quorum: number;
@@ -60,41 +49,30 @@ const reasons: Readonly<Record<Finding["state"], string>> = {
 const unknown = "too few endpoints answered to know; to see what to fix: redlock-edge doctor";
 
 /** A vote of any kind. The library says `outcome` of locks and `state` of records. */
-type AnyVote = Known & { endpoint: string } & Partial<Pick<KeyVote, "state" | "cause">> & {
-    outcome?: string;
-  };
+type AnyVote = Partial<Pick<InspectionVote | KeyVote | Vote, "cause">> &
+  Known & { readonly endpoint: string; readonly outcome?: string; readonly state?: string };
 
-/** @param granted what an answer says that is only known to have been given */
-function answersOf(
-  given: readonly AnyVote[],
-  granted: "free" | "answered",
-): Pick<Finding, "votes" | "quorum"> {
+function answersOf(given: readonly AnyVote[]): Pick<Finding, "votes" | "quorum"> {
   const votes = given.map(({ cause, outcome, ...vote }): FoundVote => {
-    const { endpoint, state = outcome === "held" ? outcome : granted } = vote;
-    if (!cause) return { ...vote, state, ...withoutZeros(vote) };
+    const { endpoint, state = outcome === "granted" ? "answered" : outcome! } = vote;
+    if (!cause) return { ...vote, state };
     const { kind, message } = failureOf(cause);
     return { endpoint, state: "error", error: { kind, message } };
   });
   return { votes, quorum: quorumOf(votes.length) };
 }
 
-/** No time and no runs are nothing to speak of. */
-const withoutZeros = ({ remaining, attempts }: Known): Known => ({
-  remaining: remaining || undefined,
-  attempts: attempts || undefined,
-});
-
 /** @param now ms since 1970 */
 export function lockFinding(resource: string, found: Inspection | QuorumError, now: number): Finding {
-  const answers = answersOf(found.votes, "free");
+  const answers = answersOf(found.votes);
   if (found instanceof QuorumError) return { resource, state: "undecided", why: unknown, ...answers };
-  const { held, holder, note, fence } = found;
+  const { held, fence, ...rest } = found;
   const state = held ? "held" : "free";
   const isPart = !held && answers.votes.some((vote) => vote.state === "held");
   const why = isPart ? "no holder has a quorum, and each endpoint's part expires by itself" : reasons[state];
   // A counter that is ahead of the clock has counted, and is not a time.
   const fenceAge = fence !== undefined && fence <= now ? now - fence : undefined;
-  return { resource, state, why, holder, note, ...withoutZeros(found), fence, fenceAge, ...answers };
+  return { resource, state, why, ...rest, fence, fenceAge, ...answers };
 }
 
 /**
@@ -124,29 +102,20 @@ export function withMailbox(finding: Finding, { isHeld, holder, waiting }: Mailb
 
 /** @param elsewhere which options may be wrong if there is no record */
 export function keyFinding(key: string, found: KeyInspection | QuorumError, elsewhere: string): Finding {
-  const answers = answersOf(found.votes, "answered");
+  const answers = answersOf(found.votes);
   if (found instanceof QuorumError) return { key, state: "undecided", why: unknown, ...answers };
   const { state, unstored, attempts } = found;
   const more = attempts > 0 ? ", unless the key is dead" : `. ${elsewhere}`;
   const why = unstored
     ? `a run is complete, but its result is not stored (${unstored}): duplicates get ResultUnavailableError, and flights compute`
     : reasons[state] + (state === "none" ? more : "");
-  return { key, ...found, ...withoutZeros(found), why, ...answers };
+  return { key, ...found, why, ...answers };
 }
 
 /** `invoice:42 is held`. */
 function headlineOf({ resource, key, state, kinds = [] }: Finding): string {
   const by = kinds.length > 0 ? ` (${kinds.join(", ")})` : "";
   return `${resource ?? key} ${state === "none" ? "has no record" : `is ${state}${by}`}`;
-}
-
-/** How many endpoints say so: `3 of 3 endpoints (2 needed)`. */
-function agreement({ state, holder, votes, quorum }: Finding): string {
-  const isCommon = state !== "undecided" && state !== "in use";
-  const agreed = votes.filter((vote) =>
-    isCommon ? vote.state === state && vote.holder === holder : vote.state !== "error",
-  ).length;
-  return `${agreed} of ${counted(votes.length, "endpoint")}${isCommon ? "" : " answered"} (${quorum} needed)`;
 }
 
 /** A note in quotes, because it may be any text. */
@@ -159,40 +128,36 @@ const endings: Readonly<Record<string, string>> = {
   complete: "then the record expires",
 };
 
-/** What `attempts` say. Redis does not know the program's `maxAttempts`. A run that fails clears the count. */
-function attemptsText({ state, attempts }: Finding): string {
-  if (state === "complete") return ", the last of them completed";
-  const last = state === "pending" ? "if this one does not end either, " : "";
-  return ` and neither completed nor failed: ${last}the key is given up (DeadKeyError) if maxAttempts is ${attempts} or less, until you forget it`;
-}
-
 /** The rows of what is known of a finding. */
 function factRows(finding: Finding): string[][] {
   const { state, holder, note, age, remaining, fence, fenceAge, attempts, fingerprint } = finding;
   const isHeld = state === "held";
+  const drawn = fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`;
   const facts = [
-    ["holder", holder, isHeld ? " (SHA-256 of its lock.token, first 12 digits)" : ""],
-    ["note", note && quoted(note), ""],
-    ["age", age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`, ""],
-    ["remaining", remaining && duration(remaining), `, ${endings[state]}`],
+    ["holder", holder && holder + (isHeld ? " (SHA-256 of its lock.token, first 12 digits)" : "")],
+    ["note", note && quoted(note)],
+    ["age", age !== undefined && `${state === "pending" ? "began" : "completed"} ${duration(age)} ago`],
+    ["remaining", remaining && `${duration(remaining)}, ${endings[state]}`],
+    ["fence", fence && `${isHeld ? "" : "the last was "}${fence}${drawn}`],
+    // Redis does not know the program's `maxAttempts`.
     [
-      "fence",
-      fence && `${isHeld ? "" : "the last was "}${fence}`,
-      fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`,
+      "attempts",
+      attempts &&
+        `${counted(attempts, "run")} began and did not end: at your maxAttempts, the key is dead (DeadKeyError) until you forget it`,
     ],
-    ["attempts", attempts && `${counted(attempts, "run")} began`, attemptsText(finding)],
-    ["fingerprint", fingerprint, ""],
+    ["fingerprint", fingerprint],
   ] as const;
-  return facts.flatMap(([label, fact, more]) => (fact ? [[`  ${label}`, fact + more]] : []));
+  return facts.flatMap(([label, fact]) => (fact ? [[`  ${label}`, fact]] : []));
 }
 
 /** A finding for people. */
 export function findingText(finding: Finding): Text {
-  const { why, votes } = finding;
+  const { why, votes, quorum } = finding;
+  const answered = votes.filter(({ error }) => !error).length;
   return [
     headlineOf(finding),
     ["  why", why],
-    ["  quorum", agreement(finding)],
+    ["  quorum", `${answered} of ${counted(votes.length, "endpoint")} answered (${quorum} needed)`],
     ...factRows(finding),
     ...votes.map((vote, index) => [index === 0 ? "  votes" : "", ...voteCells(vote, finding)]),
   ];
