@@ -33,7 +33,7 @@ export const commands: readonly Command[] = [
     foreign: "check diagnose health ping status test verify",
     summary: "checks each endpoint, and says what is wrong and how to fix it",
     usage: [""],
-    text: "Checks whether each endpoint can be reached, whether the token or password is right and may write, whether two endpoints are the same database, whether the dialect is right and scripts are allowed, how far the clocks differ, and how long a request takes. It writes a few keys below <prefix>:doctor and deletes them, even after Ctrl-C. About 50 requests per endpoint.",
+    text: "Checks whether each endpoint can be reached, whether the token or password is right and may write, whether two endpoints are the same database, whether the dialect is right and scripts are allowed, how far the clocks differ, and how long a request takes. It writes a few keys below <prefix>:doctor and deletes them; after Ctrl-C, they expire within 2 minutes. About 50 requests per endpoint.",
     examples: ["doctor --read-env .dev.vars"],
     options: ["conformance"],
     run: doctor,

@@ -23,8 +23,6 @@ export interface Environment {
   warn(line: string): void;
   /** The widest line, in characters, or Infinity if there is no terminal. */
   readonly width: number;
-  /** Aborts on Ctrl-C and the like. A command that has nothing to clean up does not ask: they end the process. */
-  untilSignal(): AbortSignal;
   /** The variables that name the endpoints. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The folder in which the user works: its packages are the user's. */
@@ -47,15 +45,6 @@ export interface Outcome {
 /** A command line that is not valid. The message is one line. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
-}
-
-/** The command was ended from outside before it was done. */
-export class StoppedError extends Error {
-  override readonly name = "StoppedError";
-
-  constructor() {
-    super("stopped");
-  }
 }
 
 /** A terminal, or its stand-in in a test. */

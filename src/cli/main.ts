@@ -20,11 +20,6 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   warn: (line) => console.error(line),
   // Lines of a file or a pipe are not wrapped: grep finds a row whole.
   width: process.stdout.columns || Infinity,
-  untilSignal() {
-    const stop = new AbortController();
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => stop.abort());
-    return stop.signal;
-  },
   env: process.env,
   folder: process.cwd(),
   ask: hasTerminal ? (question) => askAt(terminal, question) : undefined,

@@ -173,8 +173,7 @@ const features: Record<string, Trial> = {
     expect(await freeSynchronizer(redlock, "CountDownLatch", name)).toBe(true);
   },
   "`redlock-edge doctor`": async ({ endpoints }) => {
-    const stop = new AbortController().signal;
-    const settings = { prefix: "redlock", timeout: 5_000, id: newResource(), stop, runtime: systemRuntime };
+    const settings = { prefix: "redlock", timeout: 5_000, id: newResource(), runtime: systemRuntime };
     const place = { number: 1, url: "", variable: "", open: () => endpoints[0]! };
     const report = diagnose(await examine([new Session(place, settings)], questionsOf(false)));
     if (!report.ok) throw new Error(JSON.stringify(report));

@@ -10,11 +10,9 @@ import { examine, Session } from "./session.ts";
  * `redlock-edge doctor`: whether each endpoint can be used, and what to fix; or, with `--conformance`, everything that a server
  * can do.
  */
-export async function doctor({ access, values, environment }: Call): Promise<Outcome> {
+export async function doctor({ access, values }: Call): Promise<Outcome> {
   const { prefix, timeout, conformance = false } = values;
-  // Ctrl-C does not end it before it has deleted its keys.
-  const stop = environment.untilSignal();
-  const settings = { prefix, timeout, id: randomUUID(), stop, runtime: systemRuntime };
+  const settings = { prefix, timeout, id: randomUUID(), runtime: systemRuntime };
   const sessions = access.places.map((place) => new Session(place, settings));
   const examined = await examine(sessions, questionsOf(conformance));
   const report = diagnose(examined, conformance);

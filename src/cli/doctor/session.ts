@@ -1,11 +1,9 @@
 import type { Command, Endpoint } from "../../index.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
-import { onAbort } from "../../runtime/abort.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { type Failure, failureOf, isRefusal, type Place } from "../access.ts";
-import { StoppedError } from "../environment.ts";
 
-// The requests of one examination to one endpoint: within the timeout, ended by Ctrl-C, and the keys that they leave behind.
+// The requests of one examination to one endpoint, and the keys that they leave behind.
 
 /** How to examine. */
 export interface Settings {
@@ -14,19 +12,14 @@ export interface Settings {
   readonly timeout: number;
   /** Names the keys of this examination. Unguessable. */
   readonly id: string;
-  /** Aborts when the command is to end. */
-  readonly stop: AbortSignal;
   readonly runtime: Runtime;
 }
 
 /**
- * How long the keys live that could not be deleted, in ms. Almost 2 minutes, so that a server that rounds ttls down to
+ * How long the keys live that are not deleted, for example after Ctrl-C, in ms. Almost 2 minutes, so that a server that rounds ttls down to
  * seconds takes most of a second away.
  */
 export const probeTtl = 119_990;
-
-/** How long the request that deletes the keys may take after Ctrl-C, in ms. */
-const maxCleanup = 3_000;
 
 /** ms by which a ttl may differ from the one that was asked for: clocks run and round differently. */
 const tolerance = 100;
@@ -131,27 +124,19 @@ export class Session {
     return this.limited((signal) => this.endpoint.send(command, signal));
   }
 
-  /**
-   * Does something whose signal aborts after `ms`, when it is done, and on `stop`.
-   *
-   * @throws StoppedError if it is too late to begin
-   */
+  /** Does something whose signal aborts after `ms`, and when it is done. */
   async limited<Result>(
     work: (signal: AbortSignal) => Promise<Result>,
     ms: number = this.settings.timeout,
-    stop: AbortSignal = this.settings.stop,
   ): Promise<Result> {
-    if (stop.aborted) throw new StoppedError();
     // Not AbortSignal.any: Node 20 may collect a timeout that nothing else refers to, and then never aborts.
     const controller = new AbortController();
     const end = () => controller.abort(new Error("no answer in time"));
     const cancel = this.settings.runtime.timer(ms, end);
-    const ignoreStop = onAbort(stop, end);
     try {
       return await work(controller.signal);
     } finally {
       cancel();
-      ignoreStop();
       end();
     }
   }
@@ -196,29 +181,21 @@ export class Session {
       : `${ms} ms are left of ${written.ttl} after ${Math.round(passed)} ms`;
   }
 
-  /**
-   * Asks one question after another.
-   *
-   * @throws StoppedError when the command is to end
-   */
+  /** Asks one question after another. */
   async askAll(questions: Readonly<Record<string, Question>>): Promise<void> {
     const { seen } = this;
     for (const [need, { ask, after = "token" }] of Object.entries(questions)) {
       if (seen[need] || (after !== null && !seen[after]?.works)) continue;
       seen[need] = await ask(this).catch(seenOf);
-      if (this.settings.stop.aborted) throw new StoppedError();
     }
   }
 
-  /** Deletes the written keys, even after Ctrl-C. Keys that cannot be deleted expire. Never rejects. */
+  /** Deletes the written keys. Keys that cannot be deleted expire. Never rejects. */
   async clean(): Promise<void> {
     const { token } = this.seen;
     // A token that may not write has written nothing.
     if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return;
-    const { stop, timeout } = this.settings;
-    const ms = stop.aborted ? Math.min(timeout, maxCleanup) : timeout;
-    const deleteAll = (signal: AbortSignal) => this.endpoint.send(["DEL", ...this.#keys], signal);
-    await this.limited(deleteAll, ms, new AbortController().signal).catch(() => undefined);
+    await this.ask(["DEL", ...this.#keys]).catch(() => undefined);
   }
 }
 

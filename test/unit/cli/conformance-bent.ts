@@ -19,8 +19,6 @@ export interface Bend {
   readonly command?: (words: Words, execute: Execute) => Reply;
   /** Answers a pipeline in another way. */
   readonly pipeline?: (outcomes: () => Outcome[]) => Outcome[];
-  /** Answers a request in another way, by the names of its commands. */
-  readonly request?: (names: Words) => "silence" | undefined;
   readonly subscribe?: (
     usual: () => Promise<ReadableStream<Uint8Array>>,
   ) => Promise<ReadableStream<Uint8Array>>;
@@ -34,7 +32,6 @@ export interface Circumstances {
   readonly latency?: () => number;
   /** ms. Default 5 000. */
   readonly timeout?: number;
-  readonly stop?: AbortSignal;
 }
 
 /** What the handler of a server answers that is not Redis. */
@@ -45,7 +42,6 @@ const asked = { rest: questions.rest!, token: questions.token!, ...requirements 
 /** A server that is bent, and what doctor says of it. */
 export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
   const { dialect = "upstash", latency = () => 0, timeout = 5_000 } = circumstances;
-  const { stop = new AbortController().signal } = circumstances;
   const time = new VirtualTime();
   const server = memoryEndpoint({ dialect, runtime: time });
   const travel = () => {
@@ -64,19 +60,17 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     }
   }
 
-  const answer: Post = async (batch, signal) => {
+  const answer = async (batch: Parameters<Post>[0]) => {
     const commands = batch.map(({ command }) => command);
-    const how = bend.request?.(commands.map(([name]) => String(name)));
     await travel();
     const execute = () => commands.map(outcomeOf);
     const outcomes = batch.length > 1 && bend.pipeline ? bend.pipeline(execute) : execute();
-    if (how === "silence") await new Promise((resolve) => signal.addEventListener("abort", resolve));
     await travel();
     return outcomes;
   };
   const post: Post = (batch, signal) => {
     const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    return Promise.race([answer(batch, signal), aborted.then(() => timedOut(batch))]);
+    return Promise.race([answer(batch), aborted.then(() => timedOut(batch))]);
   };
 
   const open = (): Endpoint => ({
@@ -94,7 +88,7 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     time,
     /** What doctor finds. It takes virtual time. */
     async judged(): Promise<Diagnosis> {
-      const settings = { prefix: "p", timeout, id: "id", stop, runtime: time };
+      const settings = { prefix: "p", timeout, id: "id", runtime: time };
       const session = new Session({ number: 1, url: "", variable: "", open }, settings);
       const examined = await time.settle(examine([session], asked), 24 * 3_600_000);
       return diagnose(examined, true).endpoints[0]!;

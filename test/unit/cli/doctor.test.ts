@@ -160,7 +160,6 @@ function sessionOf(answer: (line: string) => unknown = () => undefined, timeout 
     prefix: "p",
     timeout,
     id: "id",
-    stop: new AbortController().signal,
     runtime: systemRuntime,
   };
   return {

@@ -11,16 +11,13 @@ export interface Setting {
   readonly answer?: string;
   /** Default: there is no terminal. */
   readonly width?: number;
-  readonly stop?: AbortSignal;
   /** Where packages are looked for. Default: the project's folder. */
   readonly folder?: string;
-  readonly onLine?: (line: string) => void;
 }
 
 /** Runs a command line; a word in quotes is one argument. */
 export async function run(local: LocalEndpoints | undefined, line: string, setting: Setting = {}) {
-  const { env = local?.env() ?? {}, answer, width = Infinity, onLine, folder = process.cwd() } = setting;
-  const { stop = new AbortController().signal } = setting;
+  const { env = local?.env() ?? {}, answer, width = Infinity, folder = process.cwd() } = setting;
   const lines: string[] = [];
   const shown: string[] = [];
   const args = (line.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ""));
@@ -28,11 +25,9 @@ export async function run(local: LocalEndpoints | undefined, line: string, setti
     out(text) {
       lines.push(text);
       shown.push(text);
-      onLine?.(text);
     },
     warn: (text) => shown.push(`! ${text}`),
     width,
-    untilSignal: () => stop,
     env,
     folder,
     version: async () => "1.2.3",
