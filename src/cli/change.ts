@@ -24,8 +24,8 @@ interface Change {
   readonly warning: string;
   act(): Promise<boolean>;
   readonly done: string;
-  /** What to say if there was nothing to do. `find` looks what there is instead. */
-  nothing(find: () => Promise<Finding>): string | Promise<string>;
+  /** What to say if there was nothing to do, but this. */
+  nothing(instead: Finding): string;
   /** What to say if too few endpoints answered. */
   readonly failed: string;
 }
@@ -43,7 +43,7 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
     if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
     const finding = planned.isHidden ? undefined : await look(redlock, target);
     // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
-    if (finding && isNowhere(finding)) return outcome(exitCode.nothing, await nothing(async () => finding));
+    if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing(finding));
     const known = finding ? findingText(finding) : [];
     for (const line of layout([...known, planned.warning], width)) warn(line);
     const answer = await ask(printable(`${planned.question} [y/N] `));
@@ -51,9 +51,14 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
   }
   try {
     if (await act()) return outcome(exitCode.done, done);
-    return outcome(exitCode.nothing, await nothing(() => look(redlock, target)));
+    return outcome(exitCode.nothing, nothing(await look(redlock, target)));
   } catch (error) {
-    if (error instanceof QuorumError) throw failureOf(error, planned);
+    if (error instanceof QuorumError) {
+      const causes = error.votes.flatMap(({ cause }) => cause?.message ?? []).join("; ");
+      throw new Error(`${planned.failed}: ${causes}. To see what to fix: redlock-edge doctor`, {
+        cause: error,
+      });
+    }
     if (!(error instanceof InProgressError)) throw error;
     const { retryAfter } = error;
     const text = `a run is under way, or its process has died; try again in ${duration(retryAfter)}`;
@@ -63,13 +68,6 @@ async function change(planned: Change, { values: { yes }, environment }: Call): 
 
 function isNowhere({ votes }: Finding): boolean {
   return votes.every(({ state, attempts }) => /^(free|none)$/.test(state) && !attempts);
-}
-
-function failureOf(error: QuorumError, { failed }: Change): Error {
-  const causes = error.votes.flatMap(({ cause }) => cause?.message ?? []).join("; ");
-  const isKnown = error.votes.some(({ cause }) => !cause);
-  const silence = `no endpoint has answered: ${causes}. To see what to fix: redlock-edge doctor`;
-  return new Error(isKnown ? `${failed}: ${causes}` : silence, { cause: error });
 }
 
 /** `redlock-edge free`: ends a hold, no matter whose it is. */
@@ -86,14 +84,13 @@ export async function free(call: Call): Promise<Outcome> {
     warning: `This ends ${kind ? `all holds of ${kind} ${name}` : "the hold"}, and stops nobody: a holder relies on it until it extends or checks it.`,
     act: () => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)),
     done: `${name} is freed`,
-    async nothing(find) {
-      const { kinds = [], why } = await find();
+    nothing({ kinds = [], why }) {
       const other = kinds.map((each) => `--kind ${each}`).join(" or ");
       const instead = kind === undefined && other ? `, but a synchronizer: ${other}` : "";
       const rest = kind !== undefined && kinds.includes(kind) ? `: ${why}` : instead;
       return `${name}: there was no ${kind ?? "lock"} to free${rest}`;
     },
-    failed: `${name} is freed at the endpoints that answered, but too few did; free it again when the others are back`,
+    failed: `too few endpoints answered, so ${name} may still be held; free it again when the others are back`,
   };
   return change(planned, call);
 }
@@ -112,7 +109,7 @@ export async function forget(call: Call): Promise<Outcome> {
     act: () => forgetKey(new Idempotency(redlock), key, options),
     done: `${key} is forgotten: it can run again`,
     nothing: () => `${key}: there was nothing to forget. ${elsewhere}`,
-    failed: `${key} is not forgotten everywhere: the next run would find the copy of an endpoint; forget it again when all are back`,
+    failed: `not every endpoint answered, so the next run may find the copy of one; forget ${key} again when all are back`,
   };
   return change(planned, call);
 }

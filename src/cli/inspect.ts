@@ -1,14 +1,13 @@
 import { Idempotency, inspectKey } from "../idempotency/index.ts";
 import { QuorumError, type Redlock } from "../index.ts";
 import { inspect } from "../inspect/index.ts";
-import { parseKey } from "../inspect/stored-key.ts";
 import { settingsOf } from "../lock/client.ts";
 import { runRound } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { kindsOf } from "../sync/force-release.ts";
 import { Mailbox } from "../sync/index.ts";
 import { type Call, clientOf, quorumError } from "./access.ts";
-import { exitCode, type Outcome, UsageError } from "./environment.ts";
+import { exitCode, type Outcome } from "./environment.ts";
 import {
   type Finding,
   findingText,
@@ -52,7 +51,7 @@ async function usersOf(redlock: Redlock, name: string): Promise<(readonly string
 /** `redlock-edge inspect`: one look at a lock or a key. */
 export async function inspectOnce(call: Call): Promise<Outcome> {
   const redlock = clientOf(call);
-  const finding = asMeant(await look(redlock, await targetOf(call)), call);
+  const finding = await look(redlock, await targetOf(call));
   const isNothing = finding.state === "free" || finding.state === "none";
   const known = isNothing ? exitCode.nothing : exitCode.done;
   return {
@@ -60,23 +59,4 @@ export async function inspectOnce(call: Call): Promise<Outcome> {
     fields: finding,
     text: findingText(finding),
   };
-}
-
-/**
- * A pasted key is free as a name, which says nothing of its lock. A pattern may be a name.
- *
- * @throws UsageError with the name that is meant
- */
-function asMeant(finding: Finding, { argument, values: { prefix } }: Call): Finding {
-  if (finding.state !== "free") return finding;
-  const pasted = parseKey(argument);
-  if (pasted?.prefix === prefix) {
-    const { resource: name } = pasted;
-    throw new UsageError(
-      `${argument} looks like a Redis key; the resource is ${name}: redlock-edge inspect ${name}`,
-    );
-  }
-  if (!argument.includes("*")) return finding;
-  const why = `${finding.why}. Names have no wildcards; to see all that is held: redlock-edge list`;
-  return { ...finding, why };
 }

@@ -1,4 +1,5 @@
 import { isRedlockError } from "../index.ts";
+import { parseKey } from "../inspect/stored-key.ts";
 import { type Access, openAccess } from "./access.ts";
 import { type Command, commands } from "./commands.ts";
 import { type Environment, type ExitCode, exitCode, exitCodes, UsageError } from "./environment.ts";
@@ -61,13 +62,17 @@ function unknownCommand(given: string | undefined): string {
 }
 
 /** @throws UsageError if a word is missing, or one too many */
-function argumentOf({ name, usage }: Command, { key }: Values, words: readonly string[]): string {
+function argumentOf({ name, usage }: Command, { key, prefix }: Values, words: readonly string[]): string {
   const [argument = "", extra] = usage[0]!.startsWith("<") ? words : ["", ...words];
   if (key === "") throw new UsageError("the key is missing");
   if (usage[0] !== "" && key === undefined && argument === "")
     throw new UsageError(`${name} needs ${usage.join(", or ")}`);
   if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
   if (key !== undefined && argument !== "") throw new UsageError("either a resource or --key, not both");
+  // As a name, a pasted key is free, which says nothing of its lock.
+  const pasted = parseKey(argument);
+  if (pasted?.prefix === prefix)
+    throw new UsageError(`${argument} is a key of Redis; the name is ${pasted.resource}`);
   return argument;
 }
 
