@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { recordText } from "../../../src/idempotency/record.ts";
 import { encodeResult, json, withinBytes } from "../../../src/idempotency/result.ts";
 
 const never = () => expect.unreachable("nothing is decoded");
@@ -27,13 +26,6 @@ describe("a result as it is stored", () => {
     expect(unstored).toBe("unserializable");
     expect(error).toEqual(new TypeError("the result has no JSON: it is a object"));
   });
-
-  test("names what the codec returned in the error", () => {
-    const messageOf = (text: unknown) =>
-      String(encodeResult({ encode: () => text as string, decode: never }, 1).error).replace(/, got.*/, "");
-    expect(messageOf(7)).toBe("TypeError: codec.encode() must be a string");
-    expect(messageOf("\ud83d")).toBe("RangeError: codec.encode() has half of a surrogate pair in it");
-  });
 });
 
 describe("the record of a result", () => {
@@ -52,11 +44,5 @@ describe("the record of a result", () => {
     expect(recordOf(result, whole)).toEqual({ ...head, result });
     expect(recordOf(result, whole - 1)).toEqual(tooLarge);
     expect(recordOf(result, 1)).toEqual(tooLarge);
-  });
-
-  test("has the reason, whatever is allowed, where there is no result", () => {
-    const record = { ...head, unstored: "unserializable" } as const;
-    expect(withinBytes(record, 1)).toEqual(record);
-    expect(recordText(record)).toBe("N1 t1 2 - unserializable");
   });
 });

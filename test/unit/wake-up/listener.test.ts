@@ -111,86 +111,23 @@ describe("one that asks", () => {
   });
 });
 
-/** Signals of one request throw in another, as on Workers. Returns a function that runs something as a request. */
-function stubRequests() {
-  let current = 0;
-  const owners = new WeakMap<AbortSignal, number>();
-  const isAborted = Object.getOwnPropertyDescriptor(AbortSignal.prototype, "aborted")!.get!;
-  vi.spyOn(AbortSignal.prototype, "aborted", "get").mockImplementation(function (this: AbortSignal) {
-    // Those of the process, before: of none of the requests.
-    if ((owners.get(this) ?? 0) === current) return isAborted.call(this);
-    throw new Error("Cannot perform I/O on behalf of a different request.");
-  });
-  class OfRequest extends AbortController {
-    constructor() {
-      super();
-      owners.set(this.signal, current);
-    }
-  }
-  vi.stubGlobal("AbortController", OfRequest);
-  return async <Value>(request: number, run: () => Promise<Value>): Promise<Value> => {
-    current = request;
-    try {
-      return await run();
-    } finally {
-      current = 0;
-    }
-  };
-}
-
-describe("who shares a stream", () => {
-  async function open(the: Stage): Promise<ChannelListener> {
+test("those that come after a stream has ended share another, even if the old one is still read", async () => {
+  const the = stage();
+  const open = async () => {
     const listener = the.open();
     void the.pause(listener);
     await the.runtime.advance(1);
     return listener;
-  }
-
-  it("the calls of one request, where no request may use what another has opened", async () => {
-    const asRequest = stubRequests();
-    const the = stage();
-    for (const [request, streams] of [
-      [1, 1],
-      [2, 2],
-      [1, 2],
-      [2, 2],
-      [3, 3],
-    ] as const) {
-      await asRequest(request, () => open(the));
-      expect(the.count()).toBe(streams);
-    }
-  });
-
-  it("of three channels at most, on Workers: the others poll", async () => {
-    const asRequest = stubRequests();
-    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
-    const the = stage();
-    const listeners = ["c", "d", "e", "f"].map((name) => the.open({ kind: "lock" }, name));
-    const openAll = () =>
-      asRequest(1, async () => {
-        const pauses = listeners.map((listener) => the.pause(listener, { poll: 10 }));
-        await the.runtime.advance(10);
-        await Promise.all(pauses);
-      });
-    await openAll();
-    expect(the.count()).toBe(3);
-    listeners.shift()!.close();
-    await openAll();
-    expect(the.endpoint.subscriptions.map(({ channel }) => channel.at(-2))).toEqual(["c", "d", "e", "f"]);
-  });
-
-  it("those that come after one has ended, even if the old one is still read", async () => {
-    const the = stage();
-    const first = await open(the);
-    first.close();
-    await open(the);
-    expect(the.count()).toBe(2);
-    // Only now the first stream is seen to end.
-    the.endpoint.subscriptions[0]!.end();
-    await the.runtime.advance(1);
-    await open(the);
-    expect(the.count()).toBe(2);
-  });
+  };
+  const first = await open();
+  first.close();
+  await open();
+  expect(the.count()).toBe(2);
+  // Only now the first stream is seen to end.
+  the.endpoint.subscriptions[0]!.end();
+  await the.runtime.advance(1);
+  await open();
+  expect(the.count()).toBe(2);
 });
 
 test("a stream that never stood is followed by another only after 30 s", async () => {
