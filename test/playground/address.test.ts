@@ -83,7 +83,6 @@ it("what somebody has done happens again from its link, however time passes", as
 
 it.each<[string, string[]]>([
   ["380.redis-1.Kill~1200.redis-1.Start", []],
-  ["1200.redis-1.Clock+%2B5+s", []],
   ["1200.redis-1.Clock+%2B5+s~1200.redis-2.Clock+%2B5+s~2400.Ann.Wake+up", ["TWO HOLDERS"]],
   [
     "1200.redis-1.Kill~1200.redis-2.Kill~1300.redis-1.Start+empty~1300.redis-2.Start+empty~2400.Ann.Wake+up",

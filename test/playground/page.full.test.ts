@@ -65,10 +65,6 @@ const drawing = (page: Page) => page.locator("svg.picture").first().innerHTML();
 const part = (page: Page, name: string) => page.locator(`[data-part="${name}"]`);
 const standsAt = (page: Page, time: number) => page.getByText(`${time} of `).waitFor();
 
-async function faster(page: Page): Promise<void> {
-  await page.getByLabel(/^Speed/).fill("200");
-}
-
 it("is at most 250 kB in size, gzipped, with the engine", () => {
   expect(gzipSync(html).length).toBeLessThanOrEqual(250_000);
 });
@@ -143,13 +139,6 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await page.getByRole("button", { name: "writes over Bob's line" }).click();
     await standsAt(page, 4_417);
     expect((await moment(page))[2]).toBe("#scene=late-writer&t=4417");
-    // From the last step of an act to the next act.
-    await page.getByRole("button", { name: "Next" }).click();
-    await page.getByRole("button", { name: "With a fence", pressed: true }).waitFor();
-    // The next act of a scene that plays begins by itself.
-    await page.getByRole("button", { name: "Delivered twice" }).click();
-    await faster(page);
-    await page.getByRole("button", { name: "With redlock-edge", pressed: true }).waitFor();
     // A reader who breaks something leaves the scene, and its captions.
     await page.getByRole("button", { name: "Kill redis" }).click();
     await page.getByText("You changed this world").waitFor();

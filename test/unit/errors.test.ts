@@ -104,16 +104,6 @@ describe("fields", () => {
     expect(permanent).toBe([401, 403, 404].includes(status));
   });
 
-  test("EndpointError: Redis' refusals of the token are permanent", () => {
-    const says = (message: string) => new EndpointError("eu", "redis", message).permanent;
-    const wrong = "WRONGPASS invalid or missing auth token";
-    for (const message of [wrong, "NOAUTH Authentication required", "NOPERM this user has no permissions"]) {
-      expect(says(message)).toBe(true);
-      expect(says(`ERR ${message}`)).toBe(true);
-    }
-    for (const message of ["ERR wrongpass", "XNOAUTH", "NOPERMIT"]) expect(says(message)).toBe(false);
-  });
-
   test("EndpointError: each error of the table is permanent or passes, and has one remedy", () => {
     const rows = Object.keys(serverRemedies).map((errors) => errors.split(", "));
     const named = rows.flat();

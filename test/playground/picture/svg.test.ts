@@ -77,16 +77,6 @@ describe("toSvg", () => {
     const name = `<script>alert("1")</script>&'\u0000`;
     const hostile = timeline(
       [
-        { time: 1, phase: "called", client: name, operation: name, key: name, call: "1" },
-        {
-          time: 9,
-          phase: "returned",
-          client: name,
-          call: "1",
-          outcome: "held",
-          votes: { [name]: "held" },
-          detail: name,
-        },
         { time: 2, phase: "sent", client: name, endpoint: name, request: name, key: name, operation: name },
         { time: 3, phase: "stored", endpoint: name, key: name, holder: name },
         { time: 4, phase: "fault", endpoint: name, name },
