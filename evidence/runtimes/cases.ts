@@ -327,26 +327,6 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     await lock.release();
   },
 
-  "fetch is called without a receiver": async ({ healthy }) => {
-    const original = globalThis.fetch;
-    const callers: unknown[] = [];
-    globalThis.fetch = function (this: unknown, ...parameters: Parameters<typeof fetch>) {
-      callers.push(this);
-      return original(...parameters);
-    } as typeof fetch;
-    try {
-      const lock = await client(healthy).acquire(fresh());
-      await lock.release();
-    } finally {
-      globalThis.fetch = original;
-    }
-    check(callers.length >= 4, "some requests");
-    check(
-      callers.every((caller) => caller === undefined || caller === globalThis),
-      "no receiver that a platform's fetch would reject",
-    );
-  },
-
   "waitUntil is called on its context, and receives late requests": async ({ healthy, silent, context }) => {
     const background: Promise<unknown>[] = [];
     const kept = {
