@@ -18,13 +18,12 @@ interface Install {
 /** The programs that are missing on this machine. */
 export const missingPrograms: Install[] = [];
 
-// With mutants the same tests run thousands of times, on embedded engines alone.
-const isMutationRun = process.env.SETS === "few";
-
 /** The path of `redis-server`, if there is one. */
-export const redisServer: string | undefined = isMutationRun
-  ? undefined
-  : note(findRedisServer(), { name: "redis-server", apt: "redis-server", brew: "redis" });
+export const redisServer: string | undefined = note(findRedisServer(), {
+  name: "redis-server",
+  apt: "redis-server",
+  brew: "redis",
+});
 
 /** The path of Chromium, if there is one. */
 export const chromiumPath: string | undefined = note(
@@ -52,7 +51,7 @@ export const mariadbServer: string | undefined = note(await find(["mariadbd"], [
  * @throws Error in CI where it is missing and not optional: a run that skips tests there would look as if they had passed
  */
 export function requireInCi(program: string | undefined, name: string): void {
-  if (program === undefined && process.env.CI === "true" && !isMutationRun && !isOptional(name)) {
+  if (program === undefined && process.env.CI === "true" && !isOptional(name)) {
     throw new Error(`${name} is not installed, and CI requires it`);
   }
 }

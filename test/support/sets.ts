@@ -28,7 +28,6 @@ export function isUsual(count: number): boolean {
  * engine and count occurs, but not each combination of them: counts that real servers have run on the embedded engine
  * only if they are the smallest one. The dialects take turns; where there are two settings, these are `upstash` and
  * `redis`, which share nothing. The rest has all other combinations, but of counts other than 1 and 3 no second dialect.
- * With `SETS=few` only one endpoint, three, or the last count, embedded.
  *
  * @param real counts for real servers; left out where this machine has no redis-server
  * @param durable counts for lock servers, in the rest only. All of them share a workerd
@@ -40,12 +39,6 @@ export function setsOf(
   durable: readonly number[] = [Math.min(...counts)],
   onlyRest: (count: number) => boolean = () => false,
 ): readonly Setting[] {
-  if (process.env.SETS === "few") {
-    const few = counts.filter(isUsual);
-    return (few.length > 0 ? few : counts.slice(-1)).map((count) => {
-      return { engine: "embedded", count, dialect: count === 1 ? "upstash" : "redis" };
-    });
-  }
   const isShort = (count: number) => !onlyRest(count);
   const short = shortSets(counts.filter(isShort), real.filter(isShort));
   const isNew = ({ engine, count, dialect }: Setting) =>
