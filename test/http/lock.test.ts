@@ -6,7 +6,7 @@ import { inspect } from "../../src/inspect/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Client, clientOf, recordsOf } from "../support/stores.ts";
-import { opened, post, problemIn, slowHandler, stores } from "./stand.ts";
+import { opened, post, problemIn, stores } from "./stand.ts";
 
 describe.each(stores)("lock(): $title", ({ open, count }) => {
   const at = opened({ open });
@@ -76,21 +76,6 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     for (const link of client.links) link.fate = () => "refused";
     expect(await (await app.fetch(on(resource))).json()).toBe(true);
     expect(lines.filter((type) => type === "unguarded")).toHaveLength(1);
-  });
-
-  test("a client that hangs up while it waits ends the waiting", async () => {
-    const resource = freshKey();
-    const slow = slowHandler();
-    const app = serving((c) => slow.handler(c.req.raw, undefined), { wait: 60_000 });
-    const first = app.fetch(on(resource));
-    await slow.started.passed;
-    const connection = new AbortController();
-    const second = app.fetch(on(resource, { signal: connection.signal }));
-    connection.abort();
-    expect(await problemIn(await second)).toEqual({ status: 499, code: "ABORTED" });
-    slow.finish(new Response());
-    await first;
-    expect(slow.runs).toBe(1);
   });
 
   test("behind idempotent(): a lock that is held is not the request's result", async () => {

@@ -26,8 +26,6 @@ afterAll(async () => {
 });
 
 const endpoints = () => gateways.map((gateway) => gateway.endpoint("redis"));
-/** Another client of the first endpoint. */
-const _holder = () => new Redlock({ endpoints: endpoints().slice(0, 1), ttl, timeout });
 const names = (count: number) => Array.from({ length: count }, () => newResource());
 
 /** What is sent while `act` runs. */
