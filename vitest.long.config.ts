@@ -20,7 +20,7 @@ export default defineConfig({
       ...(everything
         ? [
             "{test,evidence,local/test,lock-server/test}/**/*.full.test.ts",
-            "test/http/{api,delivery,locked}.test.ts",
+            "test/http/{api,delivery}.test.ts",
             "evidence/fuzz/*.test.ts",
           ]
         : []),

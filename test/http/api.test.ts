@@ -141,4 +141,20 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(begun[0]).toBe(await recordName(id, ["acme", "a"], "http"));
     expect(new Set(begun)).toEqual(new Set([begun[0], await recordName(id, ["acme", "b"], "http")]));
   });
+
+  test("with a lock that another holds it is 409, and leaves its key free", async () => {
+    const [lock, key] = [freshKey(), freshKey()];
+    const held = await at.client.redlock.acquire(lock, { note: "for-operators" });
+    const fetch = serving(() => new Response("done"), { lock });
+    const refused = await fetch(post(key));
+    expect(refused.status).toBe(409);
+    // What a holder says of itself is not for strangers.
+    expect(`${JSON.stringify([...refused.headers])}${await refused.text()}`).not.toContain("for-operators");
+    await held.release();
+    expect(await (await fetch(post(key))).text()).toBe("done");
+    const again = await at.client.redlock.acquire(lock);
+    // A duplicate needs no lock.
+    expect((await fetch(post(key))).headers.get("idempotent-replayed")).toBe("true");
+    await again.release();
+  });
 });
