@@ -8,28 +8,6 @@ import { until } from "../../../support/until.ts";
 
 const waiting = { wait: Infinity, wakeUp: pubSub };
 
-test("waiters whose streams are cut again and again are served all the same", async () => {
-  const local = await openLocal();
-  onTestFinished(() => local.close());
-  for (const { faults } of local.endpoints) faults.add({ fault: "cut-stream", ms: [5, 40] });
-  const cuts = () => local.commands().filter((name) => name === "UNSUBSCRIBE").length;
-  const client = () => local.redlock({ ...waiting, backoff: { min: 20, max: 40 } });
-  const resource = newResource();
-  const held = await client().acquire(resource);
-  let [inside, most] = [0, 0];
-  const turn = async () => {
-    most = Math.max(most, ++inside);
-    await new Promise(setImmediate);
-    inside -= 1;
-  };
-  const calls = Array.from({ length: 4 }, () => client().using(resource, turn));
-  // Each has lost its stream at one endpoint after the other.
-  await until(() => cuts() >= 4 * local.endpoints.length, "the cuts");
-  await held.release();
-  await Promise.all(calls);
-  expect(most).toBe(1);
-});
-
 test("a stream's connection closes when the caller aborts", async () => {
   const local = await openLocal({ count: 1 });
   onTestFinished(() => local.close());
