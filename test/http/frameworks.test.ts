@@ -1,191 +1,45 @@
-import "reflect-metadata";
-import { Controller, type MiddlewareConsumer, Module, Post, Req, Res } from "@nestjs/common";
-import { NestFactory } from "@nestjs/core";
-import express5 from "express";
-import express4 from "express4";
-import Fastify, { type FastifyRequest } from "fastify";
-import { type Context, Hono } from "hono";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { idempotent } from "../../src/hono/index.ts";
-import { type HttpEvent, type HttpRules, withIdempotency } from "../../src/http/index.ts";
+import { describe, expect, test, vi } from "vitest";
+import type { HttpEvent } from "../../src/http/index.ts";
 import { recordText } from "../../src/idempotency/record.ts";
-import { type IdempotentRequest, idempotentExpress, idempotentFastify } from "../../src/node/index.ts";
-import type { WebhookProvider } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import { forgetUndefinedModules } from "../support/require-cache.ts";
 import { allArrived, clientOf, recordName, recordsOf } from "../support/stores.ts";
 import { until } from "../support/until.ts";
-import { listen, clientOf as senderTo } from "./node-stand.ts";
+import {
+  type Any,
+  type App,
+  closeApps,
+  fetching,
+  type Open,
+  type Options,
+  onHono,
+  onNest,
+  type Route,
+  withMiddleware,
+} from "./frameworks.ts";
 import { delivery, opened, post, problemIn, provider, seen } from "./stand.ts";
 
 // What every framework does: how often a handler acts, what its clients get, and what middleware further out knows.
 
-declare module "fastify" {
-  interface FastifyRequest extends IdempotentRequest {}
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: Express has no types of its own
-type Any = any;
-/** Options of every framework, whose functions get its context. */
-type Options = HttpRules & {
-  readonly redlock?: Any;
-  readonly provider?: WebhookProvider;
-  readonly scope?: Any;
-  readonly lock?: Any;
-};
-/** What a handler gets, and its answer: JSON with status 201. */
-type Route = (given: IdempotentRequest & { readonly body: string }) => Promise<Answer>;
-interface Answer {
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly json: object;
-}
-type Send = (request: Request) => Promise<Response>;
-
-/** A framework: its app guards every route, and has middleware further out. */
-interface Framework {
-  /** What middleware further out sees after each answer goes to `watch`. `isTwice`: the guard is mounted twice. */
-  open(route: Route, options: Options, outer?: Outer): Send | Promise<Send>;
-  /** A header of the request that an option's function gets. */
-  headerOf(context: Any, name: string): string;
-}
-interface Outer {
-  readonly watch?: (seen: Pick<IdempotentRequest, "idempotency" | "webhook">) => void;
-  readonly isTwice?: boolean;
-}
-
 const at = opened();
-const closing: (() => unknown)[] = [];
-beforeAll(forgetUndefinedModules);
-afterEach(() => Promise.all(closing.splice(0).map((close) => close())));
+closeApps();
 
-const guardOf = (options: Options) => ({
-  redlock: at.client.redlock,
-  handler: "pay",
-  onEvent: () => undefined,
-  ...options,
-});
-
-/** The headers that middleware further out sets for every request: of its origin. */
-const outerHeaders = (origin = "none") => ({
-  "access-control-allow-origin": origin,
-  vary: "origin",
-  "x-outer": origin,
-});
-
-const fetching: Framework["open"] = (route, options) => (request) =>
-  withIdempotency(
-    request,
-    async (request, idempotency, webhook) => {
-      const { headers = {}, json } = await route({ idempotency, webhook, body: await request.text() });
-      return Response.json(json, { status: 201, headers });
-    },
-    guardOf(options),
-  );
-
-const onHono: Framework["open"] = (route, options, { watch, isTwice } = {}) => {
-  const app = new Hono().onError((error, c) => c.text(error.message, 500));
-  app.use(async (c: Context, next) => {
-    // As Hono's cors does.
-    for (const [name, value] of Object.entries(outerHeaders(c.req.header("origin")))) {
-      c.res.headers.set(name, value);
-    }
-    await next();
-    watch?.({ idempotency: c.get("idempotency"), webhook: c.get("webhook") });
-  });
-  if (isTwice) app.use(idempotent(guardOf(options)));
-  app.post("*", idempotent(guardOf(options)), async (c) => {
-    const { idempotency, webhook } = c.var;
-    const { headers = {}, json } = await route({ idempotency, webhook, body: await c.req.text() });
-    return c.json(json, 201, headers);
-  });
-  return async (request) => app.fetch(request);
-};
-
-/** Middleware of Express that stands further out. */
-const outerOf =
-  ({ watch }: Outer) =>
-  (req: Any, res: Any, next: Any) => {
-    for (const [name, value] of Object.entries(outerHeaders(req.headers.origin))) res.setHeader(name, value);
-    res.on("finish", () => watch?.(req));
-    next();
+/** An app with a handler for payments and deliveries, guarded with these options. */
+const opener =
+  (open: Open) =>
+  (route: Route, options: Partial<Options>, outer: Pick<App, "watch" | "isTwice"> = {}) => {
+    const guard = { redlock: at.client.redlock, handler: "pay", onEvent: () => undefined, ...options };
+    return open({ route, guards: { "/payments": guard, "/hook": guard }, ...outer });
   };
-
-const onExpress =
-  (express: Any): Framework["open"] =>
-  async (route, options, outer = {}) => {
-    const app = express().set("env", "test").use(outerOf(outer));
-    if (outer.isTwice) app.use(idempotentExpress(guardOf(options)));
-    app.use(idempotentExpress(guardOf(options)), express.text({ type: () => true }));
-    app.post("/:path", async ({ idempotency, webhook, body }: Any, res: Any) => {
-      const { headers = {}, json } = await route({ idempotency, webhook, body });
-      res.status(201).set(headers).json(json);
-    });
-    app.use((error: Error, _req: Any, res: Any, _next: Any) => res.status(500).send(error.message));
-    const { send, close } = await listen(app);
-    closing.push(close);
-    return send;
-  };
-
-const onFastify: Framework["open"] = async (route, options, { watch, isTwice } = {}) => {
-  const app = Fastify({ forceCloseConnections: true });
-  closing.push(() => app.close());
-  app.addContentTypeParser(["application/json", "*"], { parseAs: "string" }, (_, body, done) =>
-    done(null, body),
-  );
-  app.addHook("onRequest", async ({ headers }, reply) => void reply.headers(outerHeaders(headers.origin)));
-  app.addHook("onResponse", async (request) => watch?.(request));
-  if (isTwice) await app.register(idempotentFastify(guardOf(options)));
-  await app.register(idempotentFastify(guardOf(options)));
-  app.post("/:path", async ({ idempotency, webhook, body }: FastifyRequest, reply) => {
-    const { headers = {}, json } = await route({ idempotency, webhook, body: body as string });
-    return reply.code(201).headers(headers).send(json);
-  });
-  return senderTo(Number(new URL(await app.listen({ host: "127.0.0.1", port: 0 })).port)).send;
-};
-
-/** An app with one controller; its decorators are called by hand, because the compiler of the tests has none. */
-const onNest: Framework["open"] = async (route, options, outer = {}) => {
-  class Payments {
-    async pay({ idempotency, webhook, body }: Any, res: Any): Promise<void> {
-      const { headers = {}, json } = await route({ idempotency, webhook, body: JSON.stringify(body) });
-      res.status(201).set(headers).json(json);
-    }
-  }
-  const { prototype } = Payments;
-  Controller()(Payments);
-  Post(["payments", "hook"])(prototype, "pay", Object.getOwnPropertyDescriptor(prototype, "pay")!);
-  Req()(prototype, "pay", 0);
-  Res()(prototype, "pay", 1);
-  class App {
-    configure(consumer: MiddlewareConsumer): void {
-      const guards = outer.isTwice ? [options, options] : [options];
-      consumer.apply(...guards.map((each) => idempotentExpress(guardOf(each)))).forRoutes(Payments);
-    }
-  }
-  Module({ controllers: [Payments] })(App);
-  const app = await NestFactory.create(App, { logger: false, forceCloseConnections: true, rawBody: true });
-  app.use(outerOf(outer));
-  closing.push(() => app.close());
-  await app.listen(0, "127.0.0.1");
-  return senderTo(Number(new URL(await app.getUrl()).port)).send;
-};
-
-const nodeHeader: Framework["headerOf"] = ({ headers }, name) => String(headers[name]);
-const withMiddleware: readonly [name: string, framework: Framework][] = [
-  ["Hono", { open: onHono, headerOf: (c, name) => c.req.header(name) }],
-  ["Express 5", { open: onExpress(express5), headerOf: nodeHeader }],
-  ["Express 4", { open: onExpress(express4), headerOf: nodeHeader }],
-  ["Fastify", { open: onFastify, headerOf: nodeHeader }],
-  ["Nest", { open: onNest, headerOf: nodeHeader }],
-];
 const inJson = { headers: { "content-type": "application/json" } };
 const paid: Route = async () => ({ json: { paid: true } });
 
-describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
+describe.each<readonly [name: string, framework: { readonly open: Open }]>([
   ["a function of a request", { open: fetching }],
   ...withMiddleware,
-])("%s", (_name, { open }) => {
+])("%s", (_name, framework) => {
+  const open = opener(framework.open);
+
   test("five deliveries act once, and a forged one does not", async () => {
     const started = gate();
     const finish = gate();
@@ -256,11 +110,11 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
       const answer = await send(post(key, { headers: { ...inJson.headers, origin: "https://a.example" } }));
       expect([answer.status, await answer.text()]).toEqual([status, body]);
       expect(answer.headers.has("x-mine")).toBe(false);
-      if (open === fetching) continue;
+      if (framework.open === fetching) continue;
       expect(answer.headers.get("access-control-allow-origin")).toBe("https://a.example");
       expect(answer.headers.get("access-control-allow-headers")).toBe("x-a");
       expect(answer.headers.get("vary")).toMatch(/origin/i);
-      if (open !== onHono) expect(answer.headers.get("x-outer")).toBe("https://a.example");
+      if (framework.open !== onHono) expect(answer.headers.get("x-outer")).toBe("https://a.example");
     }
   });
 
@@ -282,7 +136,9 @@ describe.each<readonly [name: string, framework: Pick<Framework, "open">]>([
   });
 });
 
-describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) => {
+describe.each(withMiddleware)("middleware of %s", (_name, framework) => {
+  const open = opener(framework.open);
+
   test("further out has its headers on every answer, each request its own", async () => {
     const send = await open(async () => ({ json: {}, headers: { "x-of": "handler" } }), {});
     const key = freshKey();
@@ -301,8 +157,7 @@ describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) =>
 
   test("further out knows how each request was answered, and every delivery that is genuine", async () => {
     const known: unknown[] = [];
-    const watch: Outer["watch"] = ({ idempotency, webhook }) =>
-      known.push([idempotency?.status, webhook?.id]);
+    const watch: App["watch"] = ({ idempotency, webhook }) => known.push([idempotency?.status, webhook?.id]);
     const statuses = [500, 201];
     const send = await open(
       async () => ({ json: {} }),
@@ -324,7 +179,7 @@ describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) =>
   });
 
   test("has options that are functions of the request, and with a lock a fence", async () => {
-    const tenantOf = (context: Any) => headerOf(context, "x-tenant");
+    const tenantOf = (context: Any) => framework.headerOf(context, "x-tenant");
     const send = await open(async ({ idempotency }) => ({ json: { ...idempotency } }), {
       redlock: async () => at.client.redlock,
       scope: async (context: Any) => ["tenant", tenantOf(context)],
@@ -351,7 +206,7 @@ describe.each(withMiddleware)("middleware of %s", (_name, { open, headerOf }) =>
     const answer = await send(post(key, inJson));
     expect(answer.status).toBe(500);
     // Nest does not tell its clients.
-    if (open !== onNest) expect(await answer.text()).toMatch(/mounted twice on this route/);
+    if (framework.open !== onNest) expect(await answer.text()).toMatch(/mounted twice on this route/);
     await until(async () => (await recordsOf(at.store, key, [], "http", "pay"))[0] === null);
   });
 });
