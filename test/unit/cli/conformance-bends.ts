@@ -48,19 +48,6 @@ export const ttl = (form: RegExp, change: (ms: number) => number): Bend =>
 export const answering = (form: RegExp, answer: (reply: Reply, words: Words) => Reply): Bend =>
   instead(form, (words, execute) => answer(execute(words), words));
 
-/** Answers as an honest server, and then takes back what it has stored. */
-export const undoing = (form: RegExp, isMeant: (words: Words) => boolean = () => true): Bend =>
-  instead(form, (words, execute) => {
-    const keys = words[0] === "SET" ? [words[1]!] : words.slice(3, 3 + Number(words[2]));
-    const before = keys.map((key) => execute(["GET", key]));
-    const reply = execute(words);
-    if (!isMeant(words)) return reply;
-    for (const [index, key] of keys.entries()) {
-      execute(before[index] === null ? ["DEL", key] : ["SET", key, String(before[index])]);
-    }
-    return reply;
-  });
-
 /** Changes every value of a SET. */
 export const values = (change: (value: string) => string): Bend =>
   instead(set.any, (words, execute) =>

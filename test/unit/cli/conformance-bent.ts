@@ -30,18 +30,16 @@ export interface Circumstances {
   readonly dialect?: Dialect;
   /** ms that a request takes there, and a reply back; drawn for each. Default 0. */
   readonly latency?: () => number;
-  /** ms. Default 5 000. */
-  readonly timeout?: number;
 }
 
 /** What the handler of a server answers that is not Redis. */
-const extra: Readonly<Record<string, Reply>> = { CONFIG: ["maxmemory-policy", "noeviction"], WAIT: 2 };
+const extra: Readonly<Record<string, Reply>> = { CONFIG: ["maxmemory-policy", "noeviction"] };
 
 const asked = { rest: questions.rest!, token: questions.token!, ...requirements };
 
 /** A server that is bent, and what doctor says of it. */
 export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
-  const { dialect = "upstash", latency = () => 0, timeout = 5_000 } = circumstances;
+  const { dialect = "upstash", latency = () => 0 } = circumstances;
   const time = new VirtualTime();
   const server = memoryEndpoint({ dialect, runtime: time });
   const travel = () => {
@@ -60,7 +58,7 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     }
   }
 
-  const answer = async (batch: Parameters<Post>[0]) => {
+  const post: Post = async (batch) => {
     const commands = batch.map(({ command }) => command);
     await travel();
     const execute = () => commands.map(outcomeOf);
@@ -68,11 +66,6 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
     await travel();
     return outcomes;
   };
-  const post: Post = (batch, signal) => {
-    const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    return Promise.race([answer(batch), aborted.then(() => timedOut(batch))]);
-  };
-
   const open = (): Endpoint => ({
     name: "e",
     dialect,
@@ -85,19 +78,14 @@ export function bentServer(bend: Bend, circumstances: Circumstances = {}) {
   });
   return {
     engine: server.engine,
-    time,
     /** What doctor finds. It takes virtual time. */
     async judged(): Promise<Diagnosis> {
-      const settings = { prefix: "p", timeout, id: "id", runtime: time };
+      const settings = { prefix: "p", timeout: 5_000, id: "id", runtime: time };
       const session = new Session({ number: 1, url: "", variable: "", open }, settings);
       const examined = await time.settle(examine([session], asked), 24 * 3_600_000);
       return diagnose(examined, true).endpoints[0]!;
     },
   };
-}
-
-function timedOut(batch: readonly unknown[]): Outcome[] {
-  return batch.map(() => ({ error: new EndpointError("e", "timeout", "no answer") }));
 }
 
 /** The rows that are not `yes`, with the answer. */

@@ -10,7 +10,6 @@ import {
   scripts,
   set,
   ttl,
-  undoing,
   values,
   without,
 } from "./conformance-bends.ts";
@@ -45,7 +44,7 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
     "NX is not known": refusing(/^SET .* NX PX/),
     "NX overwrites": instead(set.nx, (words, execute) => execute(without(words, "NX", 1))),
     "NX stores, and says that it was refused": answering(set.nx, () => null),
-    "NX stores nothing, and says OK": undoing(set.nx),
+    "NX stores nothing, and says OK": instead(set.nx, () => "OK"),
     "a refused NX gives the key its own ttl": instead(set.nx, (words, execute) => {
       const reply = execute(words);
       if (reply === null) execute(["PEXPIRE", words[1]!, words.at(-1)!]);
@@ -83,7 +82,7 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
   },
   eval: {
     "EVAL is not known": refusing(/^EVAL /, "ERR unknown command 'EVAL'"),
-    "EVAL stores nothing": undoing(/^EVAL\b/, (words) => words.includes("claim")),
+    "EVAL stores nothing": scripts(/^claim$/, undefined, (key, execute) => execute(["DEL", key])),
     "a script's SET forgets its ttl": scripts(/^(claim|keep)$/, undefined, (key, execute) =>
       execute(["PERSIST", key]),
     ),
@@ -94,7 +93,12 @@ export const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = 
   },
   evalsha: {
     "no script is remembered": refusing(/^EVALSHA /, "NOSCRIPT No matching script"),
-    "EVALSHA stores nothing": undoing(/^EVALSHA/),
+    "EVALSHA changes nothing": instead(/^EVALSHA/, (words, execute) => {
+      const before = execute(["PTTL", words[3]!]);
+      const reply = execute(words);
+      execute(["PEXPIRE", words[3]!, String(before)]);
+      return reply;
+    }),
     "an unknown script is another error": {
       command: (words, execute) => {
         try {

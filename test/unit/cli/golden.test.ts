@@ -233,18 +233,6 @@ test.each(Object.entries(users))("a name that a %s uses is in use, and not free"
   expect([code, JSON.parse(lines[0]!)]).toMatchObject([0, { state: "in use", kinds: [kind] }]);
 });
 
-test("free and forget act", async () => {
-  const lock = await redlock.acquire("held");
-  await semaphore("partner").acquire();
-  await complete();
-  await run(local, "free held --yes");
-  await run(local, "free partner --kind semaphore --yes");
-  await run(local, "forget --key paid --yes");
-  expect(await lock.verify()).toBe(false);
-  expect(await semaphore("partner").tryAcquire()).not.toBeNull();
-  expect(await inspectKey(idempotency, "paid")).toMatchObject({ state: "none", attempts: 0 });
-});
-
 test("doctor finds a database that two variables name", async () => {
   const { url, token } = local.endpoints[2]!;
   const env = { ...local.env(), UPSTASH_REDIS_REST_URL_4: url, UPSTASH_REDIS_REST_TOKEN_4: token };
