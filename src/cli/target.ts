@@ -62,13 +62,12 @@ export async function keyTarget(given: Given): Promise<KeyTarget> {
 
 /** @throws UsageError if options contradict each other */
 function check({ values, access: { variables } }: Given): void {
-  const { scope, webhook, handler, http, flight, "scope-list": isNamedList, "secret-env": secret } = values;
+  const { scope, webhook, handler, http, flight, "secret-env": secret } = values;
   const isRequest = http || webhook !== undefined;
   const mistakes: readonly (readonly [isMade: unknown, text: string])[] = [
     [flight && isRequest, "--flight is not for keys of requests: leave out the other option"],
     [handler !== undefined && !isRequest, "--handler needs --http or --webhook"],
     [scope.includes("") || webhook === "", "a scope must not be empty"],
-    [isNamedList && scope.length === 0 && !webhook, "--scope-list needs --scope"],
     [secret !== undefined && webhook === undefined, "--secret-env needs --webhook"],
     // Nothing would be found without the tag, which must not look as if nothing had run.
     [

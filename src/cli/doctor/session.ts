@@ -1,7 +1,7 @@
 import type { Command, Endpoint } from "../../index.ts";
 import { peekScript } from "../../redis/peek.lua.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { type Failure, failureOf, isRefusal, type Place } from "../access.ts";
+import { type Failure, failureOf, type Place } from "../access.ts";
 
 // The requests of one examination to one endpoint, and the keys that they leave behind.
 
@@ -16,8 +16,8 @@ export interface Settings {
 }
 
 /**
- * How long the keys live that are not deleted, for example after Ctrl-C, in ms. Almost 2 minutes, so that a server that rounds ttls down to
- * seconds takes most of a second away.
+ * How long the keys live that are not deleted, for example after Ctrl-C, in ms. Almost 2 minutes, so that a server that
+ * rounds ttls down to seconds takes most of a second away.
  */
 export const probeTtl = 119_990;
 
@@ -37,9 +37,6 @@ export interface Seen {
   /** For how many ms its clock is ahead of this machine's, at least. */
   readonly clock?: number;
 }
-
-/** All answers, by question. A question that is absent was not asked. */
-export type SeenByNeed = Readonly<Record<string, Seen>>;
 
 /** Something to find out about a server. */
 export interface Question {
@@ -64,15 +61,14 @@ export interface Written {
 /** An endpoint, and what is seen there. `name`: its host, or `endpoint 2` if the URL cannot be used. */
 export type Examined = Pick<Session, "place" | "name" | "dialect" | "seen">;
 
-/** Examines endpoints, side by side. Rejects once all have tried to delete their keys. */
+/** Examines endpoints, side by side. */
 export async function examine(
   sessions: readonly Session[],
   questions: Readonly<Record<string, Question>>,
 ): Promise<readonly Examined[]> {
-  const asked = await Promise.allSettled(sessions.map((session) => session.askAll(questions)));
+  await Promise.all(sessions.map((session) => session.askAll(questions)));
   // Not before all have been asked: if two endpoints are one database, each must find the other's key.
   await Promise.all(sessions.map((session) => session.clean()));
-  for (const each of asked) if (each.status === "rejected") throw each.reason;
   return sessions;
 }
 
@@ -80,6 +76,7 @@ export async function examine(
 export class Session {
   readonly place: Pick<Place, "number" | "url" | "variable" | "open">;
   readonly settings: Settings;
+  /** By question. A question that is absent was not asked. */
   readonly seen: Record<string, Seen> = {};
   readonly name: string;
   readonly dialect: Endpoint["dialect"] | undefined;
@@ -192,10 +189,7 @@ export class Session {
 
   /** Deletes the written keys. Keys that cannot be deleted expire. Never rejects. */
   async clean(): Promise<void> {
-    const { token } = this.seen;
-    // A token that may not write has written nothing.
-    if (this.#keys.size === 0 || (token?.failure && isRefusal(token.failure))) return;
-    await this.ask(["DEL", ...this.#keys]).catch(() => undefined);
+    if (this.#keys.size > 0) await this.ask(["DEL", ...this.#keys]).catch(() => undefined);
   }
 }
 

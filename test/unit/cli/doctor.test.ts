@@ -4,7 +4,7 @@ import type { Failure } from "../../../src/cli/access.ts";
 import { askClock } from "../../../src/cli/doctor/ask.ts";
 import { questionsOf } from "../../../src/cli/doctor/questions.ts";
 import { diagnose, reportText } from "../../../src/cli/doctor/report.ts";
-import { type Examined, examine, type SeenByNeed, Session } from "../../../src/cli/doctor/session.ts";
+import { type Examined, examine, type Seen, Session } from "../../../src/cli/doctor/session.ts";
 import { layout } from "../../../src/cli/text.ts";
 import { answerReason } from "../../../src/endpoints/post.ts";
 import { type Endpoint, EndpointError } from "../../../src/index.ts";
@@ -38,7 +38,7 @@ const failed = (kind: Failure["kind"], message: string, status?: number) => ({
   failure: { kind, message, status },
 });
 const refused = (message: string) => failed("redis", `HTTP 400, ${message}`, 400);
-const atFirst = (kind: Failure["kind"], message: string, status?: number): SeenByNeed => ({
+const atFirst = (kind: Failure["kind"], message: string, status?: number): Record<string, Seen> => ({
   rest: failed(kind, message, status),
 });
 const noNative = refused("ERR syntax error");
@@ -49,7 +49,7 @@ const at = (place: Partial<Examined["place"]>) => ({ place: { ...well.place, ...
 const local = at({ url: "http://localhost:8079" });
 
 /** What is wrong with the first of three endpoints; of `seen`, what is not as it is at one that is well. */
-const scenes: readonly (readonly [what: string, seen: SeenByNeed, place?: Partial<Examined>])[] = [
+const scenes: readonly (readonly [what: string, seen: Record<string, Seen>, place?: Partial<Examined>])[] = [
   ["nothing", {}],
   ["a URL that cannot be used", atFirst("config", "endpoint.url is no URL")],
   ["a path", atFirst("config", "endpoint.url has a path (a gateway's: basePath)")],
