@@ -10,7 +10,7 @@ import { type Call, clientOf, failureOf, type Place } from "./access.ts";
 import { exitCode, type Outcome } from "./environment.ts";
 import { quoted } from "./finding.ts";
 import type { Values } from "./options.ts";
-import { counted, duration, type Text } from "./text.ts";
+import { counted, duration } from "./text.ts";
 
 // The locks that are held now. Nothing in Redis lists the holders, so only a walk over all keys finds them.
 
@@ -49,15 +49,27 @@ const kinds: Readonly<Record<string, string>> = {
 /** `redlock-edge list`: the locks that are held now. */
 export async function list(call: Call): Promise<Outcome> {
   const found = await gather(call);
-  const { held, endpoints, failures, quorum } = found;
-  const isKnown = endpoints - failures.length >= quorum;
-  const some = held.some(({ hasQuorum }) => hasQuorum) ? exitCode.done : exitCode.nothing;
-  const code = isKnown ? some : exitCode.failed;
-  return { code, fields: found, text: listText(found, call.values) };
+  const { held, quorum, endpoints, failures, commands, complete } = found;
+  const { prefix, limit } = call.values;
+  const answered = endpoints - failures.length;
+  const isKnown = answered >= quorum;
+  const count = held.filter(({ hasQuorum }) => hasQuorum).length;
+  const sum = count === 0 ? "nothing is held" : counted(count, "holder");
+  const part = `there may be more: the walk ended after --limit ${limit} keys of a database`;
+  const cost = `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`;
+  const head = ["kind", "name", "holder", "time left", "endpoints", ""];
+  const text = [
+    ...(held.length > 0 ? [head, ...held.map((row) => cellsOf(row, found)), ""] : []),
+    `${isKnown ? sum : "not known what is held"} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
+    ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
+    ...(isKnown && !complete ? [part] : []),
+    isKnown ? cost : "to see what to fix: redlock-edge doctor",
+  ];
+  const some = count > 0 ? exitCode.done : exitCode.nothing;
+  return { code: isKnown ? some : exitCode.failed, fields: found, text };
 }
 
 type Listing = Awaited<ReturnType<typeof gather>>;
-type Row = Listing["held"][number];
 
 /** What all endpoints have together. `complete`: no limit has ended a walk. */
 async function gather(call: Call) {
@@ -75,25 +87,7 @@ async function gather(call: Call) {
   return { held, quorum, endpoints: ends.length, failures, commands, complete };
 }
 
-function listText(found: Listing, { prefix, limit }: Values): Text {
-  const { held, quorum, endpoints, failures, commands, complete } = found;
-  const answered = endpoints - failures.length;
-  const isKnown = answered >= quorum;
-  const count = held.filter(({ hasQuorum }) => hasQuorum).length;
-  const sum = count === 0 ? "nothing is held" : counted(count, "holder");
-  const part = `there may be more: the walk ended after --limit ${limit} keys of a database`;
-  const cost = `cost: ${counted(commands, "command")} at each endpoint, one for about ${step} keys of its database and two for each key of a holder`;
-  const head = ["kind", "name", "holder", "time left", "endpoints", ""];
-  return [
-    ...(held.length > 0 ? [head, ...held.map((row) => cellsOf(row, found)), ""] : []),
-    `${isKnown ? sum : "not known what is held"} below the prefix ${prefix}; ${answered} of ${counted(endpoints, "endpoint")} answered (${quorum} needed)`,
-    ...failures.map(({ endpoint, message }) => `${endpoint}: ${message}`),
-    ...(isKnown && !complete ? [part] : []),
-    isKnown ? cost : "to see what to fix: redlock-edge doctor",
-  ];
-}
-
-function cellsOf(row: Row, { quorum, endpoints, failures }: Listing): string[] {
+function cellsOf(row: Listing["held"][number], { quorum, endpoints, failures }: Listing): string[] {
   const { kind, name, holder, remaining, age, note, hasQuorum } = row;
   const isOpen = row.endpoints + failures.length >= quorum;
   const isHashed = kind === "run" || kind === "flight";
