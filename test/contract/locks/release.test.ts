@@ -20,6 +20,13 @@ describe("a release", () => {
     expect([call.error, values("r")]).toEqual([undefined, [null, null, null]]);
   });
 
+  test("is not changed by an abort of the call that acquired the lock", async () => {
+    const caller = new AbortController();
+    const lock = await virtualWorld().client().redlock.acquire("r", { signal: caller.signal });
+    caller.abort();
+    expect([lock.signal.aborted, await lock.verify(), await lock.release()]).toEqual([false, true, true]);
+  });
+
   test("that is called twice at once sends one request to each endpoint", async () => {
     const { redlock, links } = virtualWorld().client();
     const lock = await redlock.acquire("r");

@@ -3,9 +3,17 @@ import { LockHeldError, QuorumError, type Redlock } from "../../../src/index.ts"
 import type { WaitOptions } from "../../../src/sync/index.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { newWorld, sentBy } from "../../support/virtual-sync.ts";
-import { everyCall } from "./every-call.ts";
+import { everyCall, unreachable } from "./every-call.ts";
 
-// What the calls of all synchronizers have in common, in virtual time: how they end without a result.
+// What the calls of locks and of all synchronizers have in common, in virtual time: how they end without a result.
+
+const calls: typeof everyCall = {
+  "redlock.acquire": (redlock, options) => redlock.acquire("n", options),
+  "redlock.acquire, fenced": (redlock, options: object) =>
+    redlock.acquire("n", { fencing: true, ...options }),
+  "redlock.using": (redlock, options) => redlock.using("n", options, unreachable),
+  ...everyCall,
+};
 
 type Options = Pick<WaitOptions, "wait" | "signal" | "deadline">;
 
@@ -23,15 +31,16 @@ function stage() {
 
 const total = (client: VirtualClient) => sentBy(client).reduce((sum, count) => sum + count, 0);
 
-describe.each(Object.entries(everyCall))("a call of %s", (name, perform) => {
+describe.each(Object.entries(calls))("a call of %s", (name, perform) => {
   const call = (redlock: Redlock, options: Options) => perform(redlock, options as never);
 
   test("that has aborted already sends nothing", async () => {
     const { runtime, client } = stage();
     const own = client();
-    const ended = watch(call(own.redlock, { signal: AbortSignal.abort("before") }));
+    const reasons = [new Error("the caller's own"), "a word", 0];
+    const ended = reasons.map((reason) => watch(call(own.redlock, { signal: AbortSignal.abort(reason) })));
     await runtime.advance(1_000);
-    expect([ended.error, total(own)]).toEqual(["before", 0]);
+    expect([ended.map(({ error }) => error), total(own)]).toEqual([reasons, 0]);
   });
 
   test("ends at once with an abort, while answers or the end of a pause are awaited", async () => {
