@@ -1,13 +1,7 @@
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
+import { describe, expect, test } from "vitest";
 import type { Endpoint } from "../../../src/index.ts";
-import { startProxy } from "../../support/proxy.mjs";
 import { redisServer } from "../../support/redis-servers.ts";
-import { type SocketClient, socketEndpoint, type TcpProxy } from "../../support/sockets.ts";
+import { proxiedServer, type SocketClient } from "../../support/sockets.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { until } from "../../support/until.ts";
 
@@ -15,41 +9,19 @@ import { until } from "../../support/until.ts";
 
 describe.skipIf(!redisServer)("streams over sockets", () => {
   forbidUnhandledRejections();
-  let server: RedisProcess;
-  let proxy: TcpProxy;
-  let direct: Redis;
-  let close: () => void;
-
-  beforeAll(async () => {
-    server = await startRedis(redisServer!, await mkdtemp(join(tmpdir(), "redlock-edge-streams-")));
-    direct = new Redis(server.port);
-  });
-  beforeEach(async () => {
-    proxy = await startProxy(server.port);
-    await direct.config("RESETSTAT");
-    close = () => undefined;
-  });
-  afterEach(() => {
-    close();
-    proxy.close();
-  });
-  afterAll(async () => {
-    direct.disconnect();
-    await server.kill();
-  });
+  const at = proxiedServer();
 
   async function open(via: SocketClient): Promise<Endpoint> {
-    const opened = socketEndpoint(via, proxy.port);
-    close = opened.close;
-    await opened.endpoint.send(["PING"], new AbortController().signal);
-    return opened.endpoint;
+    const endpoint = at.open(via);
+    await endpoint.send(["PING"], new AbortController().signal);
+    return endpoint;
   }
   /** How many connections the server has. Two are the test's and the client's own. */
   const connections = async () =>
-    String(await direct.call("CLIENT", "LIST"))
+    String(await at.direct.call("CLIENT", "LIST"))
       .trim()
       .split("\n").length;
-  const isSubscribed = async () => String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")) !== "";
+  const isSubscribed = async () => String(await at.direct.call("CLIENT", "LIST", "TYPE", "pubsub")) !== "";
 
   describe.each<SocketClient>(["ioredis", "node-redis"])("%s", (via) => {
     test.each<[string, () => Promise<unknown>]>([
@@ -58,13 +30,13 @@ describe.skipIf(!redisServer)("streams over sockets", () => {
       ["once it is subscribed", () => until(isSubscribed, "a subscription")],
     ])("one that is given up %s is closed", async (phase, reached) => {
       const endpoint = await open(via);
-      if (phase === "while nothing answers") proxy.loses = "replies";
+      if (phase === "while nothing answers") at.proxy.loses = "replies";
       const controller = new AbortController();
       const stream = endpoint.subscribe!("news", controller.signal).catch(() => undefined);
       await reached();
       controller.abort();
       await stream;
-      proxy.loses = undefined;
+      at.proxy.loses = undefined;
       // Its connection was begun later, so the server knows the first one by now.
       const later = new AbortController();
       await endpoint.subscribe!("news", later.signal);
@@ -83,10 +55,10 @@ describe.skipIf(!redisServer)("streams over sockets", () => {
       const reader = (await endpoint.subscribe!("news", second.signal)).getReader();
       await reader.read();
       await until(
-        async () => (await direct.info("commandstats")).includes("cmdstat_unsubscribe"),
+        async () => (await at.direct.info("commandstats")).includes("cmdstat_unsubscribe"),
         "the leave",
       );
-      await direct.publish("news", "3");
+      await at.direct.publish("news", "3");
       expect(new TextDecoder().decode((await reader.read()).value)).toBe("data: message,news,3\n\n");
       other.abort();
       second.abort();

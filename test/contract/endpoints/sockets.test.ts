@@ -1,11 +1,7 @@
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import process from "node:process";
 import { Redis } from "ioredis";
 import { createClient, createClientPool, RESP_TYPES } from "redis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type RedisProcess, startRedis } from "../../../local/src/rest/redis/process.ts";
+import { describe, expect, test } from "vitest";
 import { type Endpoint, QuorumError, Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../../../src/sockets/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
@@ -13,9 +9,8 @@ import { patient } from "../../support/beyond-tests.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { ownTime } from "../../support/own-time.ts";
-import { startProxy } from "../../support/proxy.mjs";
 import { redisServer } from "../../support/redis-servers.ts";
-import { type SocketClient, socketEndpoint, type TcpProxy } from "../../support/sockets.ts";
+import { proxiedServer, type SocketClient } from "../../support/sockets.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { until } from "../../support/until.ts";
 
@@ -28,60 +23,32 @@ const ignore = () => undefined;
 
 describe.skipIf(!redisServer)("over sockets", () => {
   forbidUnhandledRejections();
-  let server: RedisProcess;
-  let proxy: TcpProxy;
-  let direct: Redis;
-  let opened: (() => void)[] = [];
-
-  beforeAll(async () => {
-    server = await startRedis(redisServer!, await mkdtemp(join(tmpdir(), "redlock-edge-sockets-")));
-    direct = new Redis(server.port);
-  });
-  beforeEach(async () => {
-    proxy = await startProxy(server.port);
-    await direct.call("FLUSHALL");
-    await direct.call("SCRIPT", "FLUSH");
-    await direct.call("CONFIG", "RESETSTAT");
-  });
-  afterEach(() => {
-    for (const close of opened) close();
-    opened = [];
-    proxy.close();
-  });
-  afterAll(async () => {
-    direct.disconnect();
-    await server.kill();
-  });
-
-  function open(via: SocketClient): Endpoint {
-    const { endpoint, close } = socketEndpoint(via, proxy.port);
-    opened.push(close);
-    return endpoint;
-  }
+  const at = proxiedServer();
+  const open = (via: SocketClient) => at.open(via);
   /** A client of ioredis, or of node-redis, of the test's own. */
   function ioredis(options: object): Redis {
-    const client = new Redis(proxy.port, "127.0.0.1", { retryStrategy: () => 20, ...options });
+    const client = new Redis(at.proxy.port, "127.0.0.1", { retryStrategy: () => 20, ...options });
     client.on("error", ignore);
-    opened.push(() => client.disconnect());
+    at.opened.push(() => client.disconnect());
     return client;
   }
   function nodeRedis(options: object = {}) {
-    const client = createClient({ socket: { host: "127.0.0.1", port: proxy.port }, ...options });
+    const client = createClient({ socket: { host: "127.0.0.1", port: at.proxy.port }, ...options });
     client.on("error", ignore).connect().catch(ignore);
-    opened.push(() => client.destroy());
+    at.opened.push(() => client.destroy());
     return client;
   }
-  const keys = async () => ((await direct.call("KEYS", "*:lock:*")) as string[]).length;
+  const keys = async () => ((await at.direct.call("KEYS", "*:lock:*")) as string[]).length;
   /** How often the server has executed these commands, those inside scripts as well. */
   const executed = async (name: string) => {
-    const stats = String(await direct.call("INFO", "commandstats"));
+    const stats = String(await at.direct.call("INFO", "commandstats"));
     return Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   };
   const redlockOf = (endpoint: Endpoint, options = {}) =>
     new Redlock({ ...patient, endpoints: [endpoint], wait: 0, ...options });
   /** Breaks the connections, and waits until commands are no longer kept for the next one. */
   async function breakOff(endpoint: Endpoint): Promise<void> {
-    proxy.down(true);
+    at.proxy.down(true);
     await until(async () => {
       const error = await rejection(endpoint.send(["PING"], AbortSignal.abort()));
       return String(error).includes("not connected");
@@ -90,14 +57,14 @@ describe.skipIf(!redisServer)("over sockets", () => {
   /** What comes of an acquire whose connection breaks before its reply. */
   async function acquiredWithoutReply(endpoint: Endpoint): Promise<unknown> {
     await (await redlockOf(endpoint).acquire("before")).release();
-    proxy.loses = "replies";
+    at.proxy.loses = "replies";
     const acquired = redlockOf(endpoint)
       .acquire("a")
       .catch((error: unknown) => error);
     await until(async () => (await keys()) === 1, "the lock to be stored");
-    proxy.loses = undefined;
-    proxy.down(true);
-    proxy.down(false);
+    at.proxy.loses = undefined;
+    at.proxy.down(true);
+    at.proxy.down(false);
     return acquired;
   }
   const causeOf = (error: unknown) => (error as QuorumError).votes[0]!.cause!;
@@ -113,7 +80,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
       expect(String(unknown)).not.toContain("a-secret-token");
       const syntax = endpoint.send(["SET", "k", "v", "PX"], signal);
       expect(await rejection(syntax)).toMatchObject({ message: expect.stringContaining("syntax error") });
-      proxy.down(true);
+      at.proxy.down(true);
       const broken = await rejection(redlockOf(open(via)).acquire("a"));
       expect(broken).toBeInstanceOf(QuorumError);
       expect(causeOf(broken)).toMatchObject({
@@ -125,14 +92,14 @@ describe.skipIf(!redisServer)("over sockets", () => {
     test("while the client is offline, commands fail soon and are never executed", async () => {
       const endpoint = open(via);
       await (await redlockOf(endpoint).acquire("before")).release();
-      await direct.call("CONFIG", "RESETSTAT");
+      await at.direct.call("CONFIG", "RESETSTAT");
       await breakOff(endpoint);
       for (let call = 0; call < 3; call += 1) {
         // In its own time the timeout never comes.
         const error = await rejection(redlockOf(endpoint, { runtime: ownTime() }).acquire(newResource()));
         expect(causeOf(error).kind).toBe("network");
       }
-      proxy.down(false);
+      at.proxy.down(false);
       await until(async () => {
         const lock = await redlockOf(endpoint)
           .tryAcquire("after")
@@ -145,7 +112,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
     });
 
     test("what a client that never connects was given has not been sent", async () => {
-      proxy.loses = "replies";
+      at.proxy.loses = "replies";
       const error = await rejection(redlockOf(open(via), { timeout: 60 }).acquire("a"));
       expect(causeOf(error)).toMatchObject({
         kind: "timeout",
@@ -182,14 +149,14 @@ describe.skipIf(!redisServer)("over sockets", () => {
       const endpoint = open(via);
       await (await redlockOf(endpoint).acquire("before")).release();
       const time = ownTime();
-      process.kill(server.pid, "SIGSTOP");
+      process.kill(at.server.pid, "SIGSTOP");
       try {
         const error = await time.settle(
           rejection(redlockOf(endpoint, { runtime: time, timeout: 5_000 }).acquire("a")),
         );
         expect(causeOf(error).kind).toBe("timeout");
       } finally {
-        process.kill(server.pid, "SIGCONT");
+        process.kill(at.server.pid, "SIGCONT");
       }
       await until(async () => (await executed("set")) >= 2, "the late acquire");
       await until(async () => (await keys()) === 0, "the rollback");
@@ -203,9 +170,9 @@ describe.skipIf(!redisServer)("over sockets", () => {
       for (let time = 0; time < 2; time += 1) {
         const reader = (await subscribe!("news", signal)).getReader();
         expect(await read(reader)).toBe("data: subscribe,news,1\n\n");
-        await direct.call("PUBLISH", "news", "3");
+        await at.direct.call("PUBLISH", "news", "3");
         expect(await read(reader)).toBe("data: message,news,3\n\n");
-        await direct.call("CLIENT", "KILL", "TYPE", "pubsub");
+        await at.direct.call("CLIENT", "KILL", "TYPE", "pubsub");
         expect((await reader.read()).done).toBe(true);
       }
       const leaver = new AbortController();
@@ -217,7 +184,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
       await (await subscribe!("news", other.signal)).cancel();
       other.abort();
       await until(
-        async () => !String(await direct.call("CLIENT", "LIST", "TYPE", "pubsub")),
+        async () => !String(await at.direct.call("CLIENT", "LIST", "TYPE", "pubsub")),
         "no subscription",
       );
     });
@@ -271,7 +238,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
   });
 
   test("a pool of node-redis is used by many, has no streams, and drops what was given up", async () => {
-    const socket = { host: "127.0.0.1", port: proxy.port, reconnectStrategy: 20 };
+    const socket = { host: "127.0.0.1", port: at.proxy.port, reconnectStrategy: 20 };
     const pool = createClientPool({ socket }, { minimum: 1, maximum: 2 });
     pool.on("error", ignore);
     const endpoint = nodeRedisEndpoint(pool);
@@ -280,18 +247,18 @@ describe.skipIf(!redisServer)("over sockets", () => {
     const unconnected = await rejection(redlockOf(endpoint).acquire("a"));
     expect(causeOf(unconnected).message).toContain("was never connected");
     await pool.connect();
-    opened.push(() => pool.destroy());
+    at.opened.push(() => pool.destroy());
     const redlock = redlockOf(endpoint, { fencing: true, wakeUp: pubSub });
     const locks = await Promise.all(Array.from({ length: 30 }, () => redlock.acquire(newResource())));
     expect(await Promise.all(locks.map((lock) => lock.release()))).not.toContain(false);
 
-    await direct.call("CONFIG", "RESETSTAT");
-    proxy.down(true);
+    await at.direct.call("CONFIG", "RESETSTAT");
+    at.proxy.down(true);
     for (let call = 0; call < 5; call += 1) {
       const error = await rejection(redlockOf(endpoint, { timeout: 60 }).acquire(newResource()));
       expect(error).toBeInstanceOf(QuorumError);
     }
-    proxy.down(false);
+    at.proxy.down(false);
     await until(() => redlockOf(endpoint).tryAcquire("after").catch(ignore), "the pool to connect again");
     expect(await keys()).toBe(1);
     expect(await executed("set")).toBe(1);
@@ -313,7 +280,7 @@ describe.skipIf(!redisServer)("over sockets", () => {
       const error = await rejection(redlock.acquire("a"));
       expect(causeOf(error).message).toContain("the client is closed");
     }
-    opened = [];
+    at.opened.splice(0);
   });
 
   test("are named after the server, without its password", () => {
