@@ -250,7 +250,12 @@ const mistakes: Record<string, Mistakes> = {
     [undefined, "a", { lease: 1_000 }, new FairLock(redlock, "f")],
   ),
   "what was handed over": {
-    ...eachValue({ resume: (given) => resume(redlock, wrong(given)) }, ["a text", null, undefined, {}]),
+    ...eachValue({ resume: (given) => resume(redlock, wrong(given)) }, [
+      "a text",
+      null,
+      undefined,
+      { nonce: "passw0rd" },
+    ]),
     ...eachValue(
       { resume: (change) => resume(redlock, { ...json, ...(change as object) }) },
       wrongInMessages,
@@ -362,6 +367,7 @@ test("wrong arguments are refused with the errors in arguments.txt, before anyth
   }
   const text = lines.join("\n");
   expect(text).not.toContain(json.value);
+  expect(text.match(/passw0rd/g)).toHaveLength(1);
   await expect(text).toMatchFileSnapshot("arguments.txt");
   expect(lock.remaining()).toBeGreaterThan(0);
 });
