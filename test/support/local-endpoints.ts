@@ -58,8 +58,6 @@ export interface Local {
   remove(resource: string, indices?: readonly number[]): Promise<void>;
   /** HTTP requests that arrived since the last reset. */
   requests(): number;
-  /** Names of the commands executed since the last reset. */
-  commands(): string[];
   /** Empties the databases, removes all faults, counts from zero, and loads the library's scripts. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -116,7 +114,6 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
     ...clientsOf(endpoints, set, sockets),
     ...keysOf(endpoints),
     requests: () => endpoints.reduce((sum, { log }) => sum + log.requests, 0),
-    commands: () => endpoints.flatMap(({ log }) => log.entries.map(({ command }) => command[0]!)),
     reset,
     async close() {
       sockets?.close();
