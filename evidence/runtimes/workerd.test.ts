@@ -55,25 +55,22 @@ describe.each(flags.map((each) => [each] as const))("workerd with the flags %j",
     expect(script).not.toMatch(/\bfrom\s*["'](node|cloudflare):|\bimport\(["'](node|cloudflare):/);
   });
 
-  test.each(Object.keys(cases))("%s", async (title) => {
-    const body = JSON.stringify({ title, stage: open.stage });
-    const response = await worker.dispatchFetch("http://worker/", { method: "POST", body });
-    expect(await response.text()).toBe("passed");
-  });
+  /** What becomes of a case. */
+  const ask = async (title: string, stage: OpenStage["stage"] = open.stage) => {
+    const body = JSON.stringify({ title, stage });
+    return (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();
+  };
+
+  test.each(Object.keys(cases))("%s", async (title) => expect(await ask(title)).toBe("passed"));
 
   test("50 requests at once use one client", async () => {
-    const body = JSON.stringify({
-      title: "locks of requests that come at the same time",
-      stage: { ...open.stage, healthy: open.stage.healthy.slice(0, 1) },
-    });
-    const ask = async () => (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();
-    expect(await Promise.all(Array.from({ length: 50 }, ask))).toEqual(Array(50).fill("passed"));
+    const stage = { ...open.stage, healthy: open.stage.healthy.slice(0, 1) };
+    const asked = () => ask("locks of requests that come at the same time", stage);
+    expect(await Promise.all(Array.from({ length: 50 }, asked))).toEqual(Array(50).fill("passed"));
   });
 
   test("requests that wait with one client have a stream each", async () => {
-    const body = JSON.stringify({ title: "a client that several requests have", stage: open.stage });
-    const ask = async () => (await worker.dispatchFetch("http://worker/", { method: "POST", body })).text();
-    const answers = Array.from({ length: 4 }, ask);
+    const answers = Array.from({ length: 4 }, () => ask("a client that several requests have"));
     const streams = () => streamsOf(open.stage.healthy[0]!, ["common"]);
     await until(async () => (await streams()) === 3, "three streams");
     expect(await Promise.all(answers)).toEqual(Array(4).fill("passed"));
