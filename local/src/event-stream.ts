@@ -1,4 +1,4 @@
-import type { Push } from "./engine/engine.ts";
+export { eventOf } from "../../lock-server/src/channels.ts";
 
 /** A stream of server-sent events that has begun. */
 export interface EventStream {
@@ -9,8 +9,6 @@ export interface EventStream {
   /** Ends it in order, or with an error if there is one. */
   end(error?: unknown): void;
 }
-
-const encoder = /* @__PURE__ */ new TextEncoder();
 
 /** Bytes that may wait for a client that does not read: as much as Redis keeps for a subscriber. */
 const mostWaiting = 32 * 1024 * 1024;
@@ -47,17 +45,6 @@ export function eventStream(onEnd: () => void): EventStream {
     },
     end: (error) => finish((open) => (error === undefined ? open.close() : open.error(error))),
   };
-}
-
-/**
- * A push as an event, as Upstash writes it: its parts with commas between them. A line break in a payload begins another
- * `data:` line of the same event, as the standard of server-sent events says.
- *
- * @example
- * eventOf(["message", "chat", "hello"]); // data: message,chat,hello
- */
-export function eventOf(push: Push): Uint8Array {
-  return encoder.encode(`data: ${push.join(",").replace(/\r\n|[\r\n]/g, "\ndata: ")}\n\n`);
 }
 
 /** Whether an event is a message, and no confirmation. */

@@ -30,7 +30,7 @@ export class Channels {
         own = stream;
         const streams = this.#streams.get(channel) ?? new Set();
         this.#streams.set(channel, streams.add(stream));
-        stream.enqueue(eventOf(["subscribe", channel, "1"]));
+        stream.enqueue(eventOf(["subscribe", channel, 1]));
         this.#beat();
       },
       cancel: () => this.#remove(channel, own),
@@ -76,7 +76,14 @@ export class Channels {
   }
 }
 
-/** https://upstash.com/docs/redis/features/restapi#subscribe--publish-commands */
-function eventOf(parts: readonly string[]): Uint8Array {
-  return encoder.encode(`data: ${parts.join().replaceAll(/\r\n|[\r\n]/g, "\ndata: ")}\n\n`);
+/**
+ * A push as an event, as Upstash writes it: its parts with commas between them. A line break in a payload begins another
+ * `data:` line of the same event, as the standard of server-sent events says.
+ * https://upstash.com/docs/redis/features/restapi#subscribe--publish-commands
+ *
+ * @example
+ * eventOf(["message", "chat", "hello"]); // data: message,chat,hello
+ */
+export function eventOf(push: readonly (string | number)[]): Uint8Array {
+  return encoder.encode(`data: ${push.join(",").replace(/\r\n|[\r\n]/g, "\ndata: ")}\n\n`);
 }

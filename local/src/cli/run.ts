@@ -97,10 +97,9 @@ function announcement(
   page: DevPage | undefined,
 ): string[] {
   const behind = engine === "redis" ? "Redis" : "the embedded engine";
-  const isOne = endpoints.length === 1;
-  const them = isOne ? "it" : "them";
+  const { length } = endpoints;
   return [
-    `# ${endpoints.length} endpoint${isOne ? "" : "s"} in front of ${behind}. ${isOne ? "It runs" : "They run"} until Ctrl-C in this terminal.`,
+    `# ${length} endpoint${length === 1 ? "" : "s"} in front of ${behind}, until Ctrl-C in this terminal.`,
     ...endpoints.map(
       ({ name, url, redisUrl }) =>
         `# ${name}: ${url}${redisUrl ? ` with ${redisUrl.replace(/\/\/.*@/, "//")}` : ""}`,
@@ -110,12 +109,12 @@ function announcement(
     "#",
     ...(file === undefined
       ? [
-          `# Your program finds ${them} by the variables below.`,
+          "# Your program finds the endpoints by the variables below.",
           "# Next: paste all of this into another terminal and start your program there.",
           "# To get a file instead: redis-rest-local --write-env .dev.vars",
         ]
       : [
-          `# Your program finds ${them} by the variables below. They are in ${file} as well.`,
+          `# Your program finds the endpoints by the variables below. They are in ${file} as well.`,
           `# Next, in another terminal, for example: node --env-file=${file} app.mjs`,
           "# Wrangler reads .dev.vars by itself.",
         ]),

@@ -61,6 +61,8 @@ const schema: Schema<StartOptions> = {
   onLog: typed("function"),
 };
 
+const randomToken = () => randomBytes(24).toString("base64url");
+
 /** Running local endpoints. */
 export interface LocalEndpoints {
   /** What executes the commands. */
@@ -97,10 +99,7 @@ export async function start(options: StartOptions = {}): Promise<LocalEndpoints>
       `${redis.length} redis URLs are for as many endpoints, not ${count}, and for no embedded engine`,
     );
   }
-  if (port > 0 && port + count - 1 > 65_535)
-    throw new RangeError(`there are no ${count} ports from ${port} on`);
-  const token = options.token ?? randomBytes(24).toString("base64url");
-  const readOnlyToken = options.readOnlyToken ?? randomBytes(24).toString("base64url");
+  const { token = randomToken(), readOnlyToken = randomToken() } = options;
   const program = redis.length > 0 ? undefined : chooseProgram(options.engine ?? "auto");
   const engine = redis.length > 0 || program !== undefined ? "redis" : "embedded";
 

@@ -20,11 +20,12 @@ export function accessOf(
   { url, headers }: Pick<Request, "url" | "headers">,
   { token, readOnlyToken }: Tokens,
 ): Access | undefined {
-  const given = new URL(url).searchParams.get("_token") ?? bearer(headers.get("authorization"));
+  const given =
+    new URL(url).searchParams.get("_token") ??
+    headers
+      .get("authorization")
+      ?.replace(/^bearer\s+/i, "")
+      .trim();
   if (given === token) return "full";
   return given !== undefined && given === readOnlyToken ? "read-only" : undefined;
-}
-
-function bearer(header: string | null): string | undefined {
-  return header?.replace(/^bearer\s+/i, "").trim();
 }
