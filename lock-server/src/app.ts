@@ -77,13 +77,10 @@ async function authorize(request: Request, tokens: readonly (string | undefined)
 
 /** Refuses a token that can be guessed, and one that no request could show. */
 function checkToken(name: string, token: string): true {
-  if (!/^[!-~]+$/.test(token)) {
-    throw new TypeError(
-      `${name} of the lock server has a space, a line break or another character that no header can carry: set the secret again, without it`,
-    );
-  }
-  if (token.length >= minToken) return true;
-  throw new TypeError(`${name} of the lock server needs at least ${minToken} characters`);
+  if (token.length >= minToken && /^[!-~]+$/.test(token)) return true;
+  throw new TypeError(
+    `${name} of the lock server needs at least ${minToken} characters of ASCII, without a space or a line break: set the secret again`,
+  );
 }
 
 async function digest(text: string): Promise<string> {

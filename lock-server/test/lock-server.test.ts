@@ -106,8 +106,8 @@ describe("the tokens of a server", () => {
   test.each<[what: string, tokens: (string | undefined)[], error: RegExp]>([
     ["none", [], /^the lock server needs a token of at least 32 characters/],
     ["a short old one", [token, "short"], /^tokens\[1\] of the lock server needs at least 32 characters/],
-    ["a line break at the end", [`${token}\n`], /^tokens\[0\] of the lock server has a space, a line break/],
-    ["a letter that no header has", [`${token}☃`], /^tokens\[0\] .* that no header can carry/],
+    ["a line break at the end", [`${token}\n`], /^tokens\[0\] .* without a space or a line/],
+    ["a letter that no header has", [`${token}☃`], /^tokens\[0\] .* characters of ASCII/],
   ])("%s: it answers nobody, and says why", async (_, tokens, error) => {
     expect(await shown(token, tokens)).toEqual([500, expect.stringMatching(error)]);
   });
