@@ -136,18 +136,10 @@ export function askClaim(session: Session): Promise<Seen> {
   return follow(session, "redis-8.4", life(session, "nx").slice(0, 2));
 }
 
-/** Whether a lock that is there already is extended and ended natively, and runs claim by `SET … NX GET PX`. */
+/** Whether a lock is extended and ended natively, too, and runs claim by `SET … NX GET PX`. */
 export function askNative(session: Session): Promise<Seen> {
-  const [[, , , stored], , ...steps] = life(session, "native") as [Step, ...Step[]];
-  const set: Step[1] = async (call) => {
-    await call.send(["SET", stored.key, stored.value!, "PX", stored.ttl]);
-    return { outcome: "granted" };
-  };
-  return follow(session, "redis-8.4", [
-    ["a SET", set, "granted", stored],
-    ...steps,
-    ...life(session, "nx-get", false, claimOrRead).slice(0, 2),
-  ]);
+  const run = life(session, "nx-get", false, claimOrRead).slice(0, 2);
+  return follow(session, "redis-8.4", [...life(session, "native"), ...run]);
 }
 
 export function askEval(session: Session): Promise<Seen> {

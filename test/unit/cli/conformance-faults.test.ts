@@ -10,8 +10,10 @@ import { faults, no, noEval, subscribed, wideFaults } from "./conformance-faults
 // golden.test.ts.
 
 const needs = Object.keys(requirements);
+/** What follows from a fault. */
+const following: Readonly<Record<string, object>> = { eval: noEval, nx: no("nx", "native") };
 const cases = Object.entries(faults).flatMap(([need, bends]) =>
-  Object.entries(bends).map(([what, bend]) => [what, [bend, need === "eval" ? noEval : no(need)]] as const),
+  Object.entries(bends).map(([what, bend]) => [what, [bend, following[need] ?? no(need)]] as const),
 );
 
 test.each([...cases, ...Object.entries(wideFaults)])("a server of which %s", async (_, [bend, lacks]) => {

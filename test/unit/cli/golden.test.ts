@@ -264,6 +264,6 @@ test("each command costs what docs/operations.md says", async () => {
   await complete();
   for (const line of ["doctor", "inspect cost"]) await run(local, `${line} --dialect upstash`);
   expect(await costOf("forget --key paid --yes --dialect upstash")).toEqual([3, 7]);
-  expect(await costOf("doctor")).toEqual([50, 119]);
-  expect(await costOf("doctor --conformance")).toEqual([63, 143]);
+  expect(await costOf("doctor")).toEqual([52, 123]);
+  expect(await costOf("doctor --conformance")).toEqual([65, 147]);
 });
