@@ -90,11 +90,8 @@ function dialectAdvice({ dialect, seen, place: { url } }: Examined): Advice[] {
   const isEnough = dialects.indexOf(dialect) < dialects.indexOf(best);
   // Local endpoints emulate these commands, so there it says nothing.
   if (isEnough && isLoopback(url)) return [];
-  const gain = dialect === "redis" ? "fewer scripts" : "scripts that do not lock the whole database";
-  const has = isEnough
-    ? `it has what ${best} needs, too, with ${gain}`
-    : `but it has only what ${best} needs`;
-  const message = `its dialect is ${dialect}${isEnough ? "; " : ", "}${has}`;
+  const has = isEnough ? `and has what ${best} needs, too` : `but has only what ${best} needs`;
+  const message = `it is used with the dialect ${dialect}, ${has}`;
   const fix = `set \`dialect: "${best}"\` for this endpoint in your program; to check that here: --dialect ${best}`;
   return [{ level: isEnough ? "note" : "error", code: "DIALECT", message, fix }];
 }
