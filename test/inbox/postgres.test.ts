@@ -264,24 +264,6 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
       expect(await pid()).toBe(before);
       await one.end();
     });
-
-    test("serves one transaction at a time", async () => {
-      const client = new pg.Client({ connectionString: server.url });
-      await client.connect();
-      const single = { connect: async () => client };
-      const both = await Promise.allSettled(
-        ["a", "b"].map((key) => onceInPostgres(single, { key }, () => key)),
-      );
-      expect(both).toEqual([
-        { status: "fulfilled", value: { first: true, result: "a" } },
-        {
-          status: "rejected",
-          reason: new TypeError("the connection is in a transaction: every call needs its own"),
-        },
-      ]);
-      expect(await onceInPostgres(single, { key: "b" }, () => "b")).toEqual({ first: true, result: "b" });
-      await client.end();
-    });
   });
 
   // RUNS=15 kills it as often, and prints how many calls failed, and how many of those had committed.

@@ -149,19 +149,7 @@ const otherNames: Readonly<Record<keyof typeof optionsOf, string>> = {
 };
 
 const ofEntity = { key: "a", entity: "e" };
-const versions = [
-  -1,
-  1.5,
-  Number.NaN,
-  2 ** 53,
-  2n ** 63n,
-  -1n,
-  new Date(Number.NaN),
-  new Date(-1),
-  "5",
-  null,
-  {},
-];
+const versions = [-1, 1.5, 2 ** 53, 2n ** 63n, -1n, new Date(Number.NaN), "5", null];
 /** Entries that the inbox refuses. */
 const entries: readonly unknown[] = [
   undefined,
