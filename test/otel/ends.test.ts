@@ -96,15 +96,10 @@ test("the instruments are those of docs/observability.md, with descriptions", ()
   const said = [...instruments.values()].map(({ description }) => description);
   expect(new Set(said).size).toBe(instruments.size);
   for (const description of said) expect(description).toMatch(/^[A-Z][\w ,]{10,}$/);
-  for (const [name, { advice }] of instruments) {
-    const last = {
-      "redlock.acquire.duration": 10,
-      "redlock.hold.duration": 300,
-      "idempotency.run.duration": 300,
-      "redlock.endpoint.request.duration": 10,
-    };
-    expect(advice?.explicitBucketBoundaries?.at(-1)).toBe(last[name as keyof typeof last]);
-  }
+  const bounds = [...instruments.values()].flatMap(
+    ({ advice }) => advice?.explicitBucketBoundaries?.at(-1) ?? [],
+  );
+  expect(bounds).toEqual([10, 300, 300, 10]);
 });
 
 test("the global tracer and meter have the package's name; the meter is asked for at the first event", () => {

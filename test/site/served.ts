@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
-import { gzipSync } from "node:zlib";
 
 const types: Record<string, string> = {
   ".css": "text/css",
@@ -12,16 +11,15 @@ const types: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-/** Serves a folder under a path as GitHub Pages does, gzipped. Close the server at the end. */
+/** Serves a folder under a path as GitHub Pages does. Close the server at the end. */
 export async function serveFolder(folder: string, base: string): Promise<{ url: string; server: Server }> {
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url!, "http://localhost");
     const name = pathname.replace(base, "/").replace(/\/$/, "/index.html");
     try {
       if (!pathname.startsWith(base)) throw new Error("elsewhere");
-      const body = gzipSync(await readFile(join(folder, name)));
+      const body = await readFile(join(folder, name));
       response.setHeader("content-type", types[extname(name)] ?? "text/plain; charset=utf-8");
-      response.setHeader("content-encoding", "gzip");
       response.end(body);
     } catch {
       response.writeHead(404).end();

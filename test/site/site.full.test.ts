@@ -133,21 +133,6 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await close();
   });
 
-  it("loads at most 300 kB for the first page", async () => {
-    const { page, close } = await openPage(browser, "about:blank");
-    const network = await page.context().newCDPSession(page);
-    let bytes = 0;
-    network.on("Network.loadingFinished", ({ encodedDataLength }) => {
-      bytes += encodedDataLength;
-    });
-    await network.send("Network.enable");
-    await page.goto(url, { waitUntil: "networkidle" });
-    console.log(`first page: ${(bytes / 1_000).toFixed(0)} kB`);
-    expect(bytes).toBeGreaterThan(50_000);
-    expect(bytes).toBeLessThanOrEqual(300_000);
-    await close();
-  });
-
   it("is used without a mouse: skip link, navigation, search", async () => {
     const { page, problems, close } = await openPage(browser, url);
     await page.waitForFunction(() => document.querySelector(".VPNavBarSearch button"));
