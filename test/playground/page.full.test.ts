@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { scenes } from "../../playground/scenes/index.ts";
@@ -64,10 +63,6 @@ const drawing = (page: Page) => page.locator("svg.picture").first().innerHTML();
 /** The card of a process or an endpoint. */
 const part = (page: Page, name: string) => page.locator(`[data-part="${name}"]`);
 const standsAt = (page: Page, time: number) => page.getByText(`${time} of `).waitFor();
-
-it("is at most 250 kB in size, gzipped, with the engine", () => {
-  expect(gzipSync(html).length).toBeLessThanOrEqual(250_000);
-});
 
 describe.skipIf(chromiumPath === undefined)("in a browser", () => {
   it.each([

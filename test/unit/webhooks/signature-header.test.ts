@@ -119,19 +119,11 @@ describe("an id from a field of the body", () => {
     expect(await bodyId(bytes(JSON.stringify({ event_id: id, more: 1 })), "event_id")).toBe(id);
   });
 
-  it.each([
-    "{}",
-    '{"event_id":5}',
-    '{"event_id":""}',
-    JSON.stringify({ event_id: "~".repeat(256) }),
-    '{"event_id":"é"}',
-    '["event_id"]',
-    "null",
-    '"event_id"',
-    "event_id=1&text=%2F",
-    "",
-  ])("is the body's hash if there is none: %s", async (text) => {
-    expect(await bodyId(bytes(text), "event_id")).toBe(hash(text));
-    expect(await bodyHash(bytes(`x${text}x`).subarray(1, -1))).toBe(hash(text));
-  });
+  it.each(["{}", '{"event_id":5}', '{"event_id":"é"}', "null", '"event_id"', "event_id=1&text=%2F", ""])(
+    "is the body's hash if there is none: %s",
+    async (text) => {
+      expect(await bodyId(bytes(text), "event_id")).toBe(hash(text));
+      expect(await bodyHash(bytes(`x${text}x`).subarray(1, -1))).toBe(hash(text));
+    },
+  );
 });
