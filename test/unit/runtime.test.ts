@@ -70,6 +70,30 @@ describe("stopwatch, on random clocks", () => {
   test(`misses and adds no more than rounding hides, and never goes back (seed ${seed})`, () => {
     for (let own = seed; own < seed + numRuns; own += 1) play(own);
   });
+
+  test.each([
+    ["both start again in the past", 1_000_000, 0],
+    ["both start again in the future", 4_000_000_000_000, 5_000_000_000],
+    ["only the monotonic clock starts again", undefined, 0],
+    ["only the wall clock is in another century", 1_000_000, undefined],
+  ])("goes on where other clocks take their place: %s", (_what, wall, monotonic) => {
+    let real = 50_000_000;
+    let replaced: { wall: number; monotonic: number } | undefined;
+    const runtime: Runtime = {
+      ...systemRuntime,
+      now: () => (replaced?.wall ?? 1_700_000_000_000) + real,
+      monotonic: () => (replaced?.monotonic ?? 0) + real,
+    };
+    stopwatch(runtime)();
+    for (const now of [true, false]) {
+      replaced = now
+        ? { wall: wall ?? 1_700_000_000_000, monotonic: monotonic === undefined ? 0 : monotonic - real }
+        : undefined;
+      const elapsed = stopwatch(runtime);
+      real += 700;
+      expect(elapsed()).toBeCloseTo(700, 2);
+    }
+  });
 });
 
 describe("sleep", () => {
