@@ -6,16 +6,16 @@ import type { Theme } from "./world/themes.ts";
 
 /** For each assumption, seeds at which what needs it breaks without it. Others are tried where these no longer do. */
 const needs: readonly (readonly [Theme, Invariant, seed: number, without: readonly Assumption[]])[] = [
-  ["locks", "mutual exclusion", 10, ["bounded drift"]],
+  ["locks", "mutual exclusion", 7, ["bounded drift"]],
   ["locks", "mutual exclusion", 66, ["absence after memory loss", "kept memory"]],
   ["locks", "mutual exclusion", 7, ["a clock that goes on"]],
-  ["locks", "a stored result stands", 676, ["kept memory"]],
-  ["locks", "fences outlive memory", 0, ["agreeing clocks", "kept memory"]],
-  ["locks", "what is held stands", 87, ["single execution"]],
-  ["locks", "rolled back stays rolled back", 146, ["bounded delay"]],
-  ["semaphore", "one holder per slot", 7, ["bounded drift"]],
-  ["once", "one run per interval", 2, ["bounded drift"]],
-  ["read-write", "a writer is alone", 12, ["bounded drift"]],
+  ["locks", "a stored result stands", 54, ["kept memory"]],
+  ["locks", "fences outlive memory", 45, ["agreeing clocks", "kept memory"]],
+  ["locks", "what is held stands", 33, ["single execution"]],
+  ["locks", "rolled back stays rolled back", 309, ["bounded delay"]],
+  ["semaphore", "one holder per slot", 43, ["bounded drift"]],
+  ["once", "one run per interval", 10, ["bounded drift"]],
+  ["read-write", "a writer is alone", 7, ["bounded drift"]],
   ["reentrant", "one owner at a time", 7, ["bounded drift"]],
   ["debounce", "a later call replaces it", 43, ["bounded drift"]],
 ];
@@ -42,7 +42,10 @@ test.each(needs)(
     const [assumption] = without;
     for (let seed = 0; seed < 600; seed += 1) {
       const { excused } = await simulate({ seed: seed || recorded, work, without });
-      if (excused.some((one) => one.invariant === invariant && one.without.includes(assumption!))) return;
+      if (!excused.some((one) => one.invariant === invariant && one.without.includes(assumption!))) continue;
+      // Each other seed takes time in every run.
+      if (seed > 0) console.warn(`${work}, ${invariant}: record seed ${seed} in place of ${recorded}`);
+      return;
     }
     expect.fail("no seed shows it");
   },
