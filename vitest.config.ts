@@ -46,7 +46,10 @@ export const long = [
   "test/contract/command/sockets.test.ts",
   // In real time: an outage, and what other tests have faked.
   "test/contract/fake-timers.test.ts",
-  // Whether the local endpoints, their processes, and the twins of scripts do what Redis does.
+  // On servers what SQLite and D1 show.
+  "test/inbox/{postgres,mysql}.test.ts",
+  // Whether the local endpoints, their processes, the lock server, and the twins of scripts do what Redis does.
+  "lock-server/test/commands.test.ts",
   "local/test/rest-protocol/**/*.test.ts",
   "local/test/{rest/forgotten,cli/process}.test.ts",
   "evidence/twins/*.test.ts",
