@@ -52,13 +52,6 @@ export const runMutants: readonly Mutant[] = [
     theme: "locked-runs",
   },
   {
-    name: "the end of a run leaves no tombstone",
-    breaks: "a begin that was not answered is executed after it, and holds key and locks for nobody",
-    patches: [patch("idempotency/protocol.ts #end", "claim.isOver", "claim")],
-    noticedBy: ["rolled back stays rolled back", "nothing is abandoned"],
-    theme: "locked-runs",
-  },
-  {
     name: "verify ignores the end of the validity",
     breaks: "the answers come when the validity is over, and verify returns true",
     patches: [patch("lock/lock.ts verify", " && !this.#validity.loss", "")],

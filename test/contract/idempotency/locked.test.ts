@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LockHeldError } from "../../../src/index.ts";
 import { forceRelease } from "../../../src/inspect/index.ts";
-import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { records, runner, running } from "../../support/virtual-runs.ts";
 
 // Runs with locks in virtual time: key and locks are claimed in one request, all or none, and end in one. The timeout of
@@ -62,6 +62,18 @@ describe("a run with a lock", () => {
     expect(call.value).toEqual({ status: "executed", value: 1 });
     expect(world.values("a")).toEqual(free);
   });
+});
+
+test("a claim that is executed after its run has failed holds key and lock for nobody", async () => {
+  const world = virtualWorld();
+  const client = runner(world);
+  let requests = 0;
+  client.links[2]!.fate = () => (requests++ === 0 ? delays(world.runtime).late(150) : "delivered");
+  const { call, end } = await running(client, { lock: "a" });
+  end.open(Promise.reject(new Error("no")));
+  await world.runtime.advance(200);
+  expect(call.error).toEqual(new Error("no"));
+  expect([records(world), world.values("a")]).toEqual([free, free]);
 });
 
 test("each half of a run with a lock stands alone: without its lock it stores its result, and leaves the other's lock", async () => {
