@@ -135,7 +135,7 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     await standsAt(page, 4_417);
     expect((await moment(page))[2]).toBe("#scene=late-writer&t=4417");
     // A reader who breaks something leaves the scene, and its captions.
-    await page.getByRole("button", { name: "Kill redis" }).click();
+    await page.getByRole("button", { name: "Kill redis-1" }).click();
     await page.getByText("You changed this world").waitFor();
     expect(await page.locator("[aria-current=step]").count()).toBe(0);
     expect(problems).toEqual([]);
