@@ -1,8 +1,7 @@
 import { Buffer } from "node:buffer";
 import { performance } from "node:perf_hooks";
-import { eventOf } from "../../../../lock-server/src/channels.ts";
 import { ReplyError } from "../../../../lock-server/src/engine/reply-error.ts";
-import { eventStream } from "../../event-stream.ts";
+import { eventOf, eventStream } from "../../event-stream.ts";
 import { type Backend, type Command, nameOf, type Outcome } from "../backend.ts";
 import type { CommandLog } from "../command-log.ts";
 import type { WireReply } from "../redis/resp.ts";
