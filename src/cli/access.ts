@@ -67,7 +67,7 @@ function restPlaces(variables: Variables, values: Values): Place[] {
   const { dialect, "base-path": basePath, "allow-insecure": allowInsecure } = values;
   const names = namesOf(variables, rest);
   return endpointsFromEnv(variables).map((options, index) => {
-    // Each time anew: an endpoint that was opened for one question shares no request with others.
+    // Not before it is used, because doctor reports a URL that cannot be used.
     const open = () => httpEndpoint({ ...options, dialect, basePath, allowInsecure });
     const variable = names[index] ?? "KV_REST_API_URL";
     const { url } = options;
