@@ -1,3 +1,4 @@
+import { checkType } from "./check/check.ts";
 import { refuseMethods } from "./check/foreign-names.ts";
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
@@ -62,6 +63,7 @@ export class Redlock implements LockClient {
     const { endpoints, runtime, ...options } = Object(given) as RedlockOptions;
     const list = asEndpoints(endpoints, given);
     checkLockOptions(options);
+    if (runtime !== undefined) checkType("runtime.now", Object(runtime).now, "function");
     setClientState(this, { settings: resolveSettings({ endpoints: list, runtime }, options), options });
   }
 

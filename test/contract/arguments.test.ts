@@ -223,6 +223,7 @@ const mistakes: Record<string, Mistakes> = {
   "options of locks": {
     ...eachValue(takersOfLocks, wrongForLocks),
     ...eachValue(callsOfLocks, [5_000, null]),
+    ...eachValue({ "new Redlock": takersOfLocks["new Redlock"]! }, [{ runtime: "edge" }, { runtime: {} }]),
   },
   resources: eachValue(resourceTakers, [
     ...["", "x".repeat(1_025), [], Array.from({ length: 101 }, (_, index) => `r${index}`)],
