@@ -12,7 +12,6 @@ writeModules();
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
   "evidence/sim/simulator.long",
-  "test/playground/page.full",
   "test/package/package.full",
   "test/http/adapters.full",
   "test/contract/endpoints/sockets-cluster.full",

@@ -4,7 +4,7 @@ import { project } from "./load.mjs";
 /**
  * A script for a page or a Worker: one text, with all that it imports.
  *
- * @param {string} entry path relative to the project, for example `playground/main.ts`
+ * @param {string} entry path relative to the project, for example `worker/index.ts`
  * @param {import("esbuild").BuildOptions} [more]
  * @returns {Promise<string>}
  */

@@ -5,7 +5,6 @@ import process from "node:process";
 import { readArguments } from "../../tools/arguments.mjs";
 import { project } from "../../tools/load.mjs";
 import { npmCi } from "../../tools/npm-ci.mjs";
-import { playgroundHtml } from "../../tools/playground.mjs";
 import { writeApi } from "./api.mjs";
 import { deadLinks } from "./links.mjs";
 import { llmsText, readPages } from "./pages.mjs";
@@ -30,15 +29,8 @@ async function buildSite({ base, origin }, folder) {
   await cp(join(root, ".pages/api"), join(folder, "api"), { recursive: true });
   const manifest = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
   await write(join(folder, "llms.txt"), llmsText(pages, manifest));
-  await write(join(folder, "playground", "index.html"), await playgroundHtml(onSite(pages)));
   const dead = await deadLinks(folder, base);
   if (dead.length > 0) throw new Error(`links that lead nowhere:\n${dead.join("\n")}`);
-}
-
-/** The address of a page of the docs, for the playground. */
-function onSite(pages) {
-  return (path) =>
-    `../${pages.get(path).path.replace(/(index)?\.md$/, (_, index) => (index ? "" : ".html"))}`;
 }
 
 /** The Markdown of all pages, and their images. */

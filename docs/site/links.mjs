@@ -22,10 +22,8 @@ export async function deadLinks(folder, base) {
     if (!pathname.startsWith(base)) return true;
     const file = decodeURIComponent(pathname.slice(base.length)).replace(/(^|\/)$/, "$1index.html");
     if (!existsSync(join(folder, file))) return true;
-    // A scene of the playground is not a heading.
     const page = texts.get(file.replace(/\.md$/, ".html"));
-    if (hash.length < 2 || file.startsWith("playground/")) return false;
-    return !page?.includes(`id="${decodeURIComponent(hash.slice(1))}"`);
+    return hash.length > 1 && !page?.includes(`id="${decodeURIComponent(hash.slice(1))}"`);
   };
   return files.flatMap((file) =>
     linksOf(file, texts.get(file))

@@ -42,13 +42,7 @@ export async function openPage(browser: Browser, url: string, look: Look = {}): 
   context.setDefaultTimeout(0);
   const page = await context.newPage();
   const problems: string[] = [];
-  const own = (other: string) => {
-    if (/^(data|blob):/.test(other)) return true;
-    // Files have no origin: only the page's own is allowed.
-    return url.startsWith("file:")
-      ? other.split("#")[0] === url.split("#")[0]
-      : new URL(other).origin === new URL(url).origin;
-  };
+  const own = (other: string) => /^(data|blob):/.test(other) || new URL(other).origin === new URL(url).origin;
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
   });
@@ -66,52 +60,6 @@ export async function openPage(browser: Browser, url: string, look: Look = {}): 
 /** Whether something of the page is cut off or must be scrolled to sideways. */
 export function overflows(page: Page): Promise<boolean> {
   return page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
-}
-
-/** Pairs of texts of SVG pictures that are written over each other. */
-export function overlappingTexts(page: Page): Promise<string[]> {
-  return page.evaluate(() => {
-    const texts = Array.from(document.querySelectorAll("svg text"), (element) => ({
-      text: element.textContent ?? "",
-      box: element.getBoundingClientRect(),
-    }));
-    // The box of a text has some room above and below its letters.
-    const apart = (one: DOMRect, other: DOMRect) =>
-      one.right <= other.left + 1 ||
-      other.right <= one.left + 1 ||
-      one.bottom <= other.top + 4 ||
-      other.bottom <= one.top + 4;
-    return texts.flatMap((one, at) =>
-      texts
-        .slice(at + 1)
-        .filter((other) => !apart(one.box, other.box))
-        .map((other) => `${one.text} | ${other.text}`),
-    );
-  });
-}
-
-/** Names of a picture's lanes that a line or an arrow of the picture is drawn over or under. */
-export async function crossedNames(page: Page, names: readonly string[]): Promise<string[]> {
-  await page.locator("svg.picture").first().scrollIntoViewIfNeeded();
-  return page.evaluate((wanted) => {
-    const svg = document.querySelector("svg.picture")!;
-    // What cannot be seen is not under a point: lines are cut off at the edge of the plot.
-    const isCrossed = (x: number, y: number) =>
-      document.elementsFromPoint(x, y).some((found) => found.tagName === "path" && svg.contains(found));
-    return wanted.filter((name) => {
-      // Bars may have the name of their holder; those of lanes are the leftmost.
-      const boxes = [...svg.querySelectorAll("text")]
-        .filter(({ textContent }) => textContent === name)
-        .map((label) => label.getBoundingClientRect());
-      const [box] = boxes.sort((one, other) => one.left - other.left);
-      if (!box) return true;
-      const { left, right, top, bottom } = box;
-      for (let x = left; x < right; x += 1) {
-        for (let y = top; y < bottom; y += 1) if (isCrossed(x, y)) return true;
-      }
-      return false;
-    });
-  }, names);
 }
 
 /**
@@ -154,7 +102,7 @@ export function faintTexts(page: Page, within = "body"): Promise<string[]> {
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const element = node.parentElement!;
       const text = node.textContent!.trim();
-      if (text === "" || element.closest("script, style, .spoken, :disabled, [aria-disabled=true]")) continue;
+      if (text === "" || element.closest("script, style, :disabled")) continue;
       if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
       const range = document.createRange();
       range.selectNodeContents(node);

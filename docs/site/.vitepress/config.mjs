@@ -122,11 +122,7 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    nav: [
-      navigation("docs/getting-started.md"),
-      navigation("examples/README.md"),
-      { text: "Playground", link: "/playground/", target: "_self" },
-    ],
+    nav: [navigation("docs/getting-started.md"), navigation("examples/README.md")],
     sidebar: withModules(sidebarOf(pages)),
     outline: [2, 3],
     socialLinks: address && [{ icon: "github", link: address }],
