@@ -106,9 +106,7 @@ export const mailboxMutants: readonly Mutant[] = [
   {
     name: "an order lives for longer than its values",
     breaks: "a message waits whose value has expired, so every handler fails at it",
-    patches: [
-      patch("twins/mailbox-twin.ts expire", "if (ttl(this.order) === -1)", "if (ttl(this.order) > 0)"),
-    ],
+    patches: [patch("twins/mailbox-twin.ts expire", "if (ttl(order) === -1)", "if (ttl(order) > 0)")],
     noticedBy: ["every key expires"],
   },
 ];

@@ -45,7 +45,7 @@ export const runMutants: readonly Mutant[] = [
       patch(
         "twins/cell-twin.ts refusal",
         'return [0, index + 1, remaining, value ?? ""];',
-        'if (op === "claim" && index > 0) call("SET", cells[0]!.key, cells[0]!.next, "PX", cell.ttl);\n    return [0, index + 1, remaining, value ?? ""];',
+        'if (!keeps && index > 0) call("SET", cells[0]!.key, cells[0]!.next, "PX", cell.ttl);\n    return [0, index + 1, remaining, value ?? ""];',
       ),
     ],
     noticedBy: ["all or none", "nothing is abandoned"],

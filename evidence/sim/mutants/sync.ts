@@ -12,7 +12,7 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "a call runs the next interval",
     breaks: "a replica that waited for a claim runs when the interval that the claim became is over",
-    patches: [patch("twins/interval-twin.ts run", "ends + whole(more) > now", "ends > now")],
+    patches: [patch("twins/interval-twin.ts run", "ends + whole(more!) > now", "ends > now")],
     noticedBy: ["one run per tick"],
   },
   {
@@ -24,7 +24,7 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "an announcement stands for the ttl",
     breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds the lock",
-    patches: [patch("twins/member-twin.ts run", "ms: whole(expiry!)", "ms: Math.max(ttl, 3_000)")],
+    patches: [patch("twins/member-twin.ts run", "whole(expiry!)", "Math.max(ttl, 3_000)")],
     noticedBy: ["the dead do not keep others out"],
   },
   {

@@ -3,48 +3,31 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: "290003f9b02a407ba9e7045e4c370407ed6b19c6",
-  run,
+  run(twin) {
+    const cell = cellOf(twin);
+    const { call, op, cells, tombstone } = cell;
+    const found = call("MGET", ...twin.keys) as Found;
+    if (op === "end") return end(cell, found);
+    if (op === "prove" && (found[cells.length] ?? null) === null) call("DEL", tombstone!);
+    return refusal(cell, found) ?? write(cell, found);
+  },
 };
 
-/** The arguments by name. */
-interface CellCall {
-  readonly call: TwinCall["call"];
-  readonly op: string;
-  readonly token: string;
-  readonly ttl: number;
-  readonly retention: number;
-  readonly least: number;
-  readonly kept: number;
-  /** By key: what is expected there, and the next value. */
-  readonly cells: readonly { readonly key: string; readonly expected: string; readonly next: string }[];
-  readonly tombstone: string | undefined;
-  readonly counters: readonly string[];
+type Cell = ReturnType<typeof cellOf>;
+
+/** The keys and the arguments by name; with each key of the cell, the value that is expected there, and the next one. */
+function cellOf({ call, keys, args }: TwinCall) {
+  const [op, token] = args as [string, string];
+  const number = (at: number) => whole(args[at]!);
+  const cells = keys
+    .slice(0, number(2))
+    .map((key, index) => ({ key, expected: args[7 + 2 * index]!, next: args[8 + 2 * index]! }));
+  const [tombstone, ...counters] = keys.slice(cells.length);
+  const times = { ttl: number(3), retention: number(4), kept: number(6) };
+  return { call, op, token, ...times, least: number(5), cells, tombstone, counters };
 }
 
-function run({ call, keys, args }: TwinCall): readonly Reply[] {
-  const n = whole(args[2]!);
-  const proves = args[0] === "prove";
-  const cell: CellCall = {
-    op: proves ? "claim" : args[0]!,
-    token: args[1]!,
-    ttl: whole(args[3]!),
-    retention: whole(args[4]!),
-    least: whole(args[5]!),
-    kept: whole(args[6]!),
-    cells: keys
-      .slice(0, n)
-      .map((key, index) => ({ key, expected: args[7 + 2 * index]!, next: args[8 + 2 * index]! })),
-    tombstone: keys[n],
-    counters: keys.slice(n + 1),
-    call,
-  };
-  const found = call("MGET", ...keys) as Found;
-  if (cell.op === "end") return end(cell, found);
-  if (proves && (found[n] ?? null) === null) call("DEL", keys[n]!);
-  return refusal(cell, found) ?? write(cell, found);
-}
-
-function end(cell: CellCall, found: Found): readonly Reply[] {
+function end(cell: Cell, found: Found): readonly Reply[] {
   const { call, cells, token, ttl, tombstone, retention } = cell;
   const old = found[cells.length] ?? null;
   const isRepeated = old === token;
@@ -61,7 +44,7 @@ function end(cell: CellCall, found: Found): readonly Reply[] {
 }
 
 /** The reply where something is in the way. */
-function refusal(cell: CellCall, found: Found): readonly Reply[] | undefined {
+function refusal(cell: Cell, found: Found): readonly Reply[] | undefined {
   const { call, cells, op, token } = cell;
   const keeps = op === "keep";
   for (const [index, { key, expected, next }] of cells.entries()) {
@@ -74,14 +57,13 @@ function refusal(cell: CellCall, found: Found): readonly Reply[] | undefined {
   return (found[cells.length] ?? null) === null ? undefined : [0, 0, -2, ""];
 }
 
-function write(cell: CellCall, found: Found): readonly Reply[] {
-  const { call, cells, op, ttl, counters } = cell;
+function write(cell: Cell, found: Found): readonly Reply[] {
+  const { call, cells, op, token, ttl, counters } = cell;
   const isNew = cells.some((_, index) => (found[index] ?? null) === null);
   const drawn = isNew ? 1 : 0;
-  const first = cells.length + 1;
-  const counts = counters.map((_, index) => found[first + index] ?? "0");
+  const counts = counters.map((_, index) => found[cells.length + 1 + index] ?? "0");
   const odd = counts.find((count) => count === "" || Number.isNaN(Number(count)));
-  if (odd !== undefined) return [cell.token, odd];
+  if (odd !== undefined) return [token, odd];
   const fence = Math.max(cell.least, ...counts.map((count) => whole(count) + drawn));
   const kept = counters.length > 0 ? cell.kept + Math.max(0, fence - timeOf(call)) : 0;
   for (const counter of counters) call("SET", counter, fence, "PX", kept, "GET");
@@ -90,5 +72,5 @@ function write(cell: CellCall, found: Found): readonly Reply[] {
     const isWritten = value === null || (op === "keep" && value === expected);
     if (ttl > 0 && isWritten) call("SET", key, next, "PX", ttl, "GET");
   }
-  return [cell.token, String(whole(fence))];
+  return [token, String(whole(fence))];
 }

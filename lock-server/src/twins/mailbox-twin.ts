@@ -3,101 +3,23 @@ import { type Found, type Reply, type Twin, type TwinCall, timeOf, whole } from 
 /** The twin of `mailboxScript`, which says what it does. */
 export const mailboxTwin: Twin = {
   sha: "137dfd76967bb6d90f71e5724f71e7cd209cc697",
-  run,
+  run(twin) {
+    const { call, keys, args } = twin;
+    const [op, token, ttl] = args as [string, string, string];
+    const place = placeOf(twin);
+    const found = call("MGET", ...keys) as Found;
+    const [, holder, at] = /^([A-Za-z0-9]+) (\d+)$/.exec(found[0] ?? "") ?? [];
+    if (found[0] != null && holder === undefined) return [token, "foreign"];
+    const state = { holder, at, found };
+    if (op === "post") return post(place, twin, state);
+    if (op === "look") return [token, "seen", holder ?? "", String(place.size())];
+    if (op === "end") return end(place, twin, state);
+    if (op === "step") return step(place, twin, state);
+    if (holder !== token) return [token, "lost"];
+    if (ttl !== "0") call("PEXPIRE", place.turn, whole(ttl));
+    return [token, "open"];
+  },
 };
-
-type Texts = readonly (string | null)[];
-
-/** The script counts bytes. */
-const encoder = new TextEncoder();
-
-/** The commands of the script about one mailbox. */
-class Place {
-  readonly call: TwinCall["call"];
-  readonly turn: string;
-  readonly order: string;
-  readonly values: string;
-  readonly tombstone: string;
-  readonly token: string;
-  readonly retention: number;
-  readonly kept: number;
-
-  constructor({ call, keys, args }: TwinCall) {
-    this.call = call;
-    [this.turn, this.order, this.values, this.tombstone] = keys as [string, string, string, string];
-    this.token = args[1]!;
-    this.retention = whole(args[3]!);
-    this.kept = whole(args[4]!);
-  }
-
-  fields(...names: readonly string[]): Texts {
-    return this.call("HMGET", this.values, ...names) as Texts;
-  }
-
-  set(...pairs: readonly (string | number)[]): void {
-    this.call("HSET", this.values, ...pairs);
-  }
-
-  size(): number {
-    return this.call("ZCOUNT", this.order, "-inf", "+inf") as number;
-  }
-
-  score(id: string): string | null {
-    return this.call("ZSCORE", this.order, id) as string | null;
-  }
-
-  first(): string {
-    return (this.call("ZRANGE", this.order, 0, 0) as string[])[0] ?? "";
-  }
-
-  add(id: string, stamp: number | string): void {
-    this.call("ZADD", this.order, "GT", stamp, id);
-  }
-
-  expire(): void {
-    const ttl = (key: string) => this.call("PTTL", key) as number;
-    if (ttl(this.values) === -1) this.call("PEXPIRE", this.values, this.retention);
-    if (ttl(this.order) === -1) this.call("PEXPIRE", this.order, ttl(this.values));
-  }
-
-  setNext(id: string): void {
-    if (this.call("HSET", this.values, "next", id) === 1) this.call("PEXPIRE", this.values, this.retention);
-  }
-
-  letGo(): void {
-    this.call("DEL", this.turn);
-    this.setNext("");
-  }
-
-  leave(tombstone: string): void {
-    this.call("SET", this.tombstone, tombstone, "PX", this.kept);
-  }
-
-  forget(id: string, mark: string): void {
-    this.call("ZREM", this.order, id);
-    this.call("HDEL", this.values, ...["v", "c", "n"].map((name) => name + id));
-    this.call("SET", mark, 1, "PX", this.retention);
-  }
-
-  fail(id: string): void {
-    const [value, count] = this.fields(`v${id}`, `n${id}`);
-    if (value !== null) this.set(`n${id}`, whole(count ?? 0) + 1);
-  }
-
-  look(left: ReadonlySet<string>, count: number): readonly string[] {
-    const entries: string[] = [];
-    let bytes = 0;
-    const flat = this.call("ZRANGE", this.order, 0, 31 + count, "WITHSCORES") as string[];
-    for (let at = 0; at < flat.length; at += 2) {
-      const id = flat[at]!;
-      if (left.has(id) || bytes >= 5e5) continue;
-      const [value, from, failures] = this.fields(`v${id}`, `c${id}`, `n${id}`);
-      bytes += encoder.encode(value ?? "").length;
-      entries.push(id, flat[at + 1]!, from ?? "", failures ?? "0", value ?? "");
-    }
-    return entries;
-  }
-}
 
 /** What the script has found: the turn's holder and its last step; the tombstone and the marks. */
 interface State {
@@ -106,21 +28,72 @@ interface State {
   readonly found: Found;
 }
 
-function run(twin: TwinCall): readonly Reply[] {
-  const place = new Place(twin);
-  const { token } = place;
-  const found = twin.call("MGET", ...twin.keys) as Found;
-  const [, holder, at] = /^([A-Za-z0-9]+) (\d+)$/.exec(found[0] ?? "") ?? [];
-  if (found[0] != null && holder === undefined) return [token, "foreign"];
-  const state = { holder, at, found };
-  const [op, , ttl] = twin.args;
-  if (op === "post") return post(place, twin, state);
-  if (op === "look") return [token, "seen", holder ?? "", String(place.size())];
-  if (op === "end") return end(place, twin, state);
-  if (op === "step") return step(place, twin, state);
-  if (holder !== token) return [token, "lost"];
-  if (ttl !== "0") twin.call("PEXPIRE", place.turn, whole(ttl!));
-  return [token, "open"];
+/** The script counts bytes. */
+const encoder = new TextEncoder();
+
+type Place = ReturnType<typeof placeOf>;
+
+/** The commands of the script about one mailbox. */
+function placeOf({ call, keys, args }: TwinCall) {
+  const [turn, order, values, tombstone] = keys as [string, string, string, string];
+  const [token, retention, kept] = [args[1]!, whole(args[3]!), whole(args[4]!)];
+  const fields = (...names: readonly string[]) => call("HMGET", values, ...names) as Found;
+  const set = (...pairs: readonly (string | number)[]) => call("HSET", values, ...pairs);
+  const size = () => call("ZCOUNT", order, "-inf", "+inf") as number;
+  const score = (id: string) => call("ZSCORE", order, id) as string | null;
+  const first = () => (call("ZRANGE", order, 0, 0) as string[])[0] ?? "";
+  const add = (id: string, stamp: number | string) => call("ZADD", order, "GT", stamp, id);
+  const leave = (mark: string) => call("SET", tombstone, mark, "PX", kept);
+  function expire(): void {
+    const ttl = (key: string) => call("PTTL", key) as number;
+    if (ttl(values) === -1) call("PEXPIRE", values, retention);
+    if (ttl(order) === -1) call("PEXPIRE", order, ttl(values));
+  }
+  function setNext(id: string): void {
+    if (set("next", id) === 1) call("PEXPIRE", values, retention);
+  }
+  function letGo(): void {
+    call("DEL", turn);
+    setNext("");
+  }
+  function forget(id: string, mark: string): void {
+    call("ZREM", order, id);
+    call("HDEL", values, `v${id}`, `c${id}`, `n${id}`);
+    call("SET", mark, 1, "PX", retention);
+  }
+  function fail(id: string): void {
+    const [value, count] = fields(`v${id}`, `n${id}`);
+    if (value !== null) set(`n${id}`, whole(count ?? 0) + 1);
+  }
+  function look(left: ReadonlySet<string>, count: number): readonly string[] {
+    const entries: string[] = [];
+    let bytes = 0;
+    const flat = call("ZRANGE", order, 0, 31 + count, "WITHSCORES") as string[];
+    for (let at = 0; at < flat.length; at += 2) {
+      const id = flat[at]!;
+      if (left.has(id) || bytes >= 5e5) continue;
+      const [value, from, failures] = fields(`v${id}`, `c${id}`, `n${id}`);
+      bytes += encoder.encode(value ?? "").length;
+      entries.push(id, flat[at + 1]!, from ?? "", failures ?? "0", value ?? "");
+    }
+    return entries;
+  }
+  const commands = {
+    fields,
+    set,
+    size,
+    score,
+    first,
+    add,
+    leave,
+    expire,
+    setNext,
+    letGo,
+    forget,
+    fail,
+    look,
+  };
+  return { turn, order, values, token, retention, ...commands };
 }
 
 function post(place: Place, { call, keys, args }: TwinCall, { holder, found }: State): readonly Reply[] {
