@@ -31,11 +31,11 @@ export type Difference =
   | { readonly mine: unknown; readonly theirs: unknown; readonly trace: readonly string[] }
   | undefined;
 
-const readers: Readonly<Record<string, (key: string) => Words>> = {
-  string: (key) => ["GET", key],
-  zset: (key) => ["ZRANGE", key, 0, -1, "WITHSCORES"],
-  hash: (key) => ["HGETALL", key],
-};
+const readers: readonly ((key: string) => Words)[] = [
+  (key) => ["GET", key],
+  (key) => ["ZRANGE", key, 0, -1, "WITHSCORES"],
+  (key) => ["HGETALL", key],
+];
 
 /** A reply to HGETALL in one order, which says nothing. */
 function inOrder(words: readonly string[]): string[] {
@@ -45,19 +45,23 @@ function inOrder(words: readonly string[]): string[] {
 /** The server's time is multiplied, which is exact up to 2^53 ns. */
 const rounded = (ttl: number) => (ttl > 1e12 ? Math.round(ttl / 1e6) * 1e6 : ttl);
 
-/** Redis's contents, with what says nothing left out. */
+const byKey = ([one]: readonly unknown[], [other]: readonly unknown[]) =>
+  String(one) < String(other) ? -1 : 1;
+
+/** Redis's keys with their values and ttls. */
 function stored(contents: Reply): unknown {
   return (contents as [string, string, string[], number][])
-    .map(([key, kind, value, ttl]) => [key, kind, kind === "hash" ? inOrder(value) : value, rounded(ttl)])
-    .sort(([one], [other]) => (String(one) < String(other) ? -1 : 1));
+    .map(([key, kind, value, ttl]) => [key, kind === "hash" ? inOrder(value) : value, rounded(ttl)])
+    .sort(byKey);
 }
 
 function contentsOf(server: Compared): unknown {
-  const found = server.keys().map((key) => {
-    const kind = server.execute(["TYPE", key]) as string;
-    return [key, kind, server.execute(readers[kind]!(key)) as string[], server.execute(["PTTL", key])];
-  });
-  return stored(found as Reply);
+  const readAt = (key: string) =>
+    readers.map((reader) => answerOf(server, reader(key))).find((answer) => answer !== "error WRONGTYPE");
+  return server
+    .keys()
+    .map((key) => [key, readAt(key), rounded(Number(server.execute(["PTTL", key])))])
+    .sort(byKey);
 }
 
 function answerOf(server: Compared, command: Words): unknown {

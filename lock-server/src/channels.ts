@@ -13,14 +13,8 @@ const encoder = /* @__PURE__ */ new TextEncoder();
 
 /** The streams that are subscribed to an object's channels. They live in memory, and keep their object awake. */
 export class Channels {
-  readonly #after: (ms: number, callback: () => void) => unknown;
   readonly #streams = new Map<string, Set<Stream>>();
-  #isBeating = false;
-
-  /** @param after calls back once after so many ms */
-  constructor(after = (ms: number, callback: () => void): unknown => setTimeout(callback, ms)) {
-    this.#after = after;
-  }
+  #beating: ReturnType<typeof setInterval> | undefined;
 
   /** A stream of server-sent events, as Upstash's `/subscribe` sends them. It ends when its reader cancels it. */
   subscribe(channel: string): ReadableStream<Uint8Array> {
@@ -31,7 +25,7 @@ export class Channels {
         const streams = this.#streams.get(channel) ?? new Set();
         this.#streams.set(channel, streams.add(stream));
         stream.enqueue(eventOf(["subscribe", channel, 1]));
-        this.#beat();
+        this.#beating ??= setInterval(() => this.#beat(), heartbeat);
       },
       cancel: () => this.#remove(channel, own),
     };
@@ -63,16 +57,13 @@ export class Channels {
     const streams = this.#streams.get(channel);
     streams?.delete(stream);
     if (streams?.size === 0) this.#streams.delete(channel);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#beating);
+    this.#beating = undefined;
   }
 
   #beat(): void {
-    if (this.#isBeating || this.#streams.size === 0) return;
-    this.#isBeating = true;
-    this.#after(heartbeat, () => {
-      this.#isBeating = false;
-      for (const channel of [...this.#streams.keys()]) this.#write(channel, encoder.encode(": \n\n"));
-      this.#beat();
-    });
+    for (const channel of [...this.#streams.keys()]) this.#write(channel, encoder.encode(": \n\n"));
   }
 }
 

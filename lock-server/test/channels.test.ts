@@ -1,34 +1,26 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { readEvents } from "../../test/support/event-reader.ts";
 import { Channels } from "../src/channels.ts";
 
-/** Channels whose timer the test fires. */
-function rig() {
-  const due: (() => void)[] = [];
-  const channels = new Channels((_, callback) => due.push(callback));
-  const beat = () => {
-    const [callback, ...more] = due.splice(0);
-    expect(more).toEqual([]);
-    callback?.();
-  };
-  return { channels, due, beat };
-}
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test("every stream gets a comment now and then, while there are any", async () => {
-  const { channels, due, beat } = rig();
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const channels = new Channels();
   const readers = [channels.subscribe("a"), channels.subscribe("b")].map(readEvents);
   for (const reader of readers) expect(await reader.next()).toMatch(/^data: subscribe,[ab],1$/);
-  expect(due).toHaveLength(1);
-  beat();
-  for (const reader of readers) expect(await reader.next()).toBe(": ");
+  for (const _ of [1, 2]) {
+    vi.advanceTimersToNextTimer();
+    for (const reader of readers) expect(await reader.next()).toBe(": ");
+  }
   await Promise.all(readers.map((reader) => reader.cancel()));
-  expect([channels.subscribers("a"), channels.subscribers("b")]).toEqual([0, 0]);
-  beat();
-  expect(due).toEqual([]);
+  expect([channels.subscribers("a"), channels.subscribers("b"), vi.getTimerCount()]).toEqual([0, 0, 0]);
 });
 
 test("a stream that nobody reads ends; the others stay", async () => {
-  const { channels } = rig();
+  const channels = new Channels();
   const [idle, busy] = [channels.subscribe("c"), channels.subscribe("c")] as const;
   const reader = readEvents(busy);
   await reader.next();
@@ -41,7 +33,7 @@ test("a stream that nobody reads ends; the others stay", async () => {
 });
 
 test("a message of several lines is one event", async () => {
-  const { channels } = rig();
+  const channels = new Channels();
   const reader = readEvents(channels.subscribe("d"));
   await reader.next();
   expect(channels.publish("d", "one\r\ntwo\nthree")).toBe(1);

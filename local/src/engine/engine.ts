@@ -76,7 +76,7 @@ export class Engine {
     dialectCheck("dialect", dialect as never);
     this.#hasFlag = dialect === "upstash";
     const space = new Keyspace(this.#storage);
-    const all = () => this.#storage.keys.filter((key) => space.head(key));
+    const all = () => this.#storage.keys.filter((key) => space.entry(key));
     this.#context = {
       space,
       commands: {

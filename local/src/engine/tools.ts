@@ -52,20 +52,20 @@ const getRange: Command = ({ space }, [key, from, to]) => {
 /** Adds one: how often something was executed is what tests of faults ask. */
 const increment: Command = ({ space }, [key]) => {
   const next = integer(space.text(key!) ?? "0") + 1;
-  space.put(key!, String(next), space.head(key!)?.deadline ?? null);
+  space.put(key!, String(next));
   return next;
 };
 
 /** When a key expires, in ms since 1970: −1 never, −2 it does not exist. */
 const expireTime: Command = ({ space }, [key]) => {
-  const head = space.head(key!);
-  return head ? (head.deadline ?? -1) : -2;
+  const entry = space.entry(key!);
+  return entry ? (entry.deadline ?? -1) : -2;
 };
 
 const persist: Command = ({ space }, [key]) => {
-  const value = space.value(key!);
-  if (value === undefined || space.head(key!)?.deadline === null) return 0;
-  space.put(key!, value, null);
+  const entry = space.entry(key!);
+  if (!entry || entry.deadline === null) return 0;
+  space.put(key!, entry.value, null);
   return 1;
 };
 

@@ -80,7 +80,7 @@ describe("dialects", () => {
     };
     run("SET", "k", "v");
     expect(answer("SET", "k", "w", "IFEQ", "v")).toEqual(setIfEqual);
-    expect(answer("DELEX", "k")).toEqual(delex);
+    expect(answer("DELEX", "k", "IFEQ", "w")).toEqual(delex);
     expect(answer("EVAL", flagged, 2, "k", "none")).toEqual(withFlag);
     expect(answer("SCRIPT", "LOAD", flagged)).toEqual(
       dialect === "upstash" ? peekScript.sha.upstash : withFlag,

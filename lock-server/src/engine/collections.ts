@@ -5,15 +5,12 @@ import { Hash, SortedSet } from "./values.ts";
 // Hashes and sorted sets, as far as the scripts of redlock-edge use them. As in Redis, an argument that is wrong is refused
 // before a key of the wrong kind is.
 
-/** A key's deadline, which a change of its collection keeps. */
-const deadlineOf = (space: Parameters<Command>[0]["space"], key: string) => space.head(key)?.deadline ?? null;
-
 const hset: Command = ({ space }, [key, ...pairs]) => {
   if (pairs.length % 2 > 0) throw new ReplyError("ERR wrong number of arguments for 'hset' command");
   const hash = space.collection(key!, Hash);
   const before = hash.size;
   for (let index = 0; index < pairs.length; index += 2) hash.set(pairs[index]!, pairs[index + 1]!);
-  space.put(key!, hash, deadlineOf(space, key!));
+  space.put(key!, hash);
   return hash.size - before;
 };
 
@@ -22,12 +19,15 @@ const hmget: Command = ({ space }, [key, ...fields]) => {
   return fields.map((field) => hash.get(field) ?? null);
 };
 
-const hdel: Command = ({ space }, [key, ...fields]) => {
-  const hash = space.collection(key!, Hash);
-  const removed = fields.filter((field) => hash.delete(field)).length;
-  if (removed > 0) space.put(key!, hash, deadlineOf(space, key!));
-  return removed;
-};
+/** Removes fields or members. */
+const remove =
+  <Kind extends Hash | SortedSet>(kind: new (from?: Kind) => Kind): Command =>
+  ({ space }, [key, ...names]) => {
+    const collection = space.collection(key!, kind);
+    const removed = names.filter((name) => collection.delete(name)).length;
+    if (removed > 0) space.put(key!, collection);
+    return removed;
+  };
 
 const hgetall: Command = ({ space }, [key]) => [...space.collection(key!, Hash)].flat();
 
@@ -40,15 +40,8 @@ const zadd: Command = ({ space }, [key, how, score, member]) => {
   const known = set.get(member!);
   if (option === "XX" ? known === undefined : known !== undefined && known >= next) return 0;
   set.set(member!, next);
-  space.put(key!, set, deadlineOf(space, key!));
+  space.put(key!, set);
   return Number(known === undefined);
-};
-
-const zrem: Command = ({ space }, [key, ...members]) => {
-  const set = space.collection(key!, SortedSet);
-  const removed = members.filter((member) => set.delete(member)).length;
-  if (removed > 0) space.put(key!, set, deadlineOf(space, key!));
-  return removed;
 };
 
 const zscore: Command = ({ space }, [key, member]) => {
@@ -76,17 +69,13 @@ const zrange: Command = ({ space }, [key, from, to, ...options]) => {
   return chosen.flatMap(([name, score]) => (option === undefined ? [name] : [name, String(score)]));
 };
 
-/** Whether a score is within two bounds, as ZCOUNT takes them: `(` excludes the bound itself. */
+/** Whether a score is within two bounds. `(` excludes the lower one. */
 function within(least: string, most: string): (score: number) => boolean {
-  const boundOf = (text: string) => {
-    const isOpen = text.startsWith("(");
-    const word = isOpen ? text.slice(1) : text;
-    const at = word === "-inf" ? -Infinity : word === "+inf" ? Infinity : integer(word);
-    return { at, isOpen };
-  };
-  const [low, high] = [boundOf(least), boundOf(most)];
-  return (score) =>
-    (low.isOpen ? score > low.at : score >= low.at) && (high.isOpen ? score < high.at : score <= high.at);
+  const boundOf = (word: string) =>
+    word === "-inf" ? -Infinity : word === "+inf" ? Infinity : integer(word);
+  const isOpen = least.startsWith("(");
+  const [low, high] = [boundOf(isOpen ? least.slice(1) : least), boundOf(most)];
+  return (score) => (isOpen ? score > low : score >= low) && score <= high;
 }
 
 const zcount: Command = ({ space }, [key, least, most]) => {
@@ -99,17 +88,17 @@ const zremrangebyscore: Command = ({ space }, [key, least, most]) => {
   const set = space.collection(key!, SortedSet);
   const chosen = [...set].filter(([, score]) => isChosen(score));
   for (const [member] of chosen) set.delete(member);
-  if (chosen.length > 0) space.put(key!, set, deadlineOf(space, key!));
+  if (chosen.length > 0) space.put(key!, set);
   return chosen.length;
 };
 
 export const collectionCommands: CommandTable = {
   HSET: [hset, [3, Infinity]],
   HMGET: [hmget, [2, Infinity]],
-  HDEL: [hdel, [2, Infinity]],
+  HDEL: [remove(Hash), [2, Infinity]],
   HGETALL: [hgetall, [1, 1]],
   ZADD: [zadd, [4, 4]],
-  ZREM: [zrem, [2, Infinity]],
+  ZREM: [remove(SortedSet), [2, Infinity]],
   ZSCORE: [zscore, [2, 2]],
   ZRANGE: [zrange, [3, 4]],
   ZCOUNT: [zcount, [3, 3]],

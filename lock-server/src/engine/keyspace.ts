@@ -1,5 +1,5 @@
 import { wrongType } from "./reply-error.ts";
-import type { Entry, Head, Storage } from "./storage.ts";
+import type { Entry, Storage } from "./storage.ts";
 import type { Hash, SortedSet, Value } from "./values.ts";
 
 /** The keys of one server. A key does not exist from the ms of its deadline on, though it stays where it is stored. */
@@ -12,17 +12,9 @@ export class Keyspace {
     this.#storage = storage;
   }
 
-  /** Undefined: the key does not exist. */
-  head(key: string): Head | undefined {
-    return this.#unlessExpired(key, this.#storage.head(key));
-  }
-
   /** Undefined: the key does not exist. A collection must not be changed: see {@link collection}. */
-  value(key: string): Value | undefined {
-    return this.#unlessExpired<Entry>(key, this.#storage.entry(key))?.value;
-  }
-
-  #unlessExpired<Found extends Head>(key: string, found: Found | undefined): Found | undefined {
+  entry(key: string): Entry | undefined {
+    const found = this.#storage.entry(key);
     if (!found || found.deadline === null || found.deadline > this.now) return found;
     // Now, because a clock that is set back must not bring back what somebody was told to be gone.
     this.#storage.delete(key);
@@ -31,21 +23,25 @@ export class Keyspace {
 
   /** @throws ReplyError where the key holds something else */
   text(key: string): string | undefined {
-    const value = this.value(key);
+    const value = this.entry(key)?.value;
     if (value === undefined || typeof value === "string") return value;
     throw wrongType();
   }
 
   /** A copy; an empty one where the key does not exist. @throws ReplyError where the key holds something else */
   collection<Kind extends Hash | SortedSet>(key: string, kind: new (from?: Kind) => Kind): Kind {
-    const value = this.value(key);
+    const value = this.entry(key)?.value;
     if (value === undefined) return new kind();
     if (value instanceof kind) return new kind(value);
     throw wrongType();
   }
 
-  /** Sets a key of any or no kind. A deadline that has passed, and an empty collection, delete it. */
-  put(key: string, value: Value, deadline: number | null): void {
+  /**
+   * Sets a key of any or no kind. A deadline that has passed, and an empty collection, delete it.
+   *
+   * @param deadline default: the one that the key has
+   */
+  put(key: string, value: Value, deadline: number | null = this.entry(key)?.deadline ?? null): void {
     const isEmpty = typeof value !== "string" && value.size === 0;
     if (isEmpty || (deadline !== null && deadline <= this.now)) this.delete(key);
     else this.#storage.write(key, value, deadline);
@@ -54,14 +50,14 @@ export class Keyspace {
   /** Gives a key another deadline, one that has passed deletes it. Returns whether the key existed. */
   expire(key: string, deadline: number): boolean {
     if (deadline <= this.now) return this.delete(key);
-    if (!this.head(key)) return false;
+    if (!this.entry(key)) return false;
     this.#storage.setDeadline(key, deadline);
     return true;
   }
 
   /** Returns whether the key existed. */
   delete(key: string): boolean {
-    const existed = this.head(key) !== undefined;
+    const existed = this.entry(key) !== undefined;
     if (existed) this.#storage.delete(key);
     return existed;
   }

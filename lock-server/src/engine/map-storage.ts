@@ -1,5 +1,5 @@
-import type { Entry, Head, Storage } from "./storage.ts";
-import { Hash, type Value } from "./values.ts";
+import type { Entry, Storage } from "./storage.ts";
+import type { Value } from "./values.ts";
 
 /** Keys in memory. */
 export class MapStorage implements Storage {
@@ -10,17 +10,12 @@ export class MapStorage implements Storage {
     return [...this.#entries.keys()];
   }
 
-  head(key: string): Head | undefined {
-    return this.#entries.get(key);
-  }
-
   entry(key: string): Entry | undefined {
     return this.#entries.get(key);
   }
 
   write(key: string, value: Value, deadline: number | null): void {
-    const kind = typeof value === "string" ? "string" : value instanceof Hash ? "hash" : "zset";
-    this.#entries.set(key, { kind, value, deadline });
+    this.#entries.set(key, { value, deadline });
   }
 
   setDeadline(key: string, deadline: number): void {

@@ -1,5 +1,5 @@
 import { ReplyError } from "./reply-error.ts";
-import type { Entry, Head, Storage } from "./storage.ts";
+import type { Entry, Storage } from "./storage.ts";
 import { Hash, SortedSet, type Value } from "./values.ts";
 
 /** The part of a Durable Object's SQLite storage that holds the keys. */
@@ -32,18 +32,9 @@ export class SqlStorage implements Storage {
     sql.exec(schema);
   }
 
-  head(key: string): Head | undefined {
-    return this.#find<Head>("kind, deadline", key);
-  }
-
   entry(key: string): Entry | undefined {
-    const row = this.#find<Head & { readonly value: string }>("kind, deadline, value", key);
-    return row && { ...row, value: decode(row.kind, row.value) };
-  }
-
-  #find<Found extends Head>(columns: string, key: string): Found | undefined {
-    const [row] = this.#sql.exec(`SELECT ${columns} FROM entries WHERE key = ?`, key).toArray();
-    return row as Found | undefined;
+    const [row] = this.#sql.exec("SELECT * FROM entries WHERE key = ?", key).toArray() as unknown as Row[];
+    return row && { value: decode(row), deadline: row.deadline };
   }
 
   write(key: string, value: Value, deadline: number | null): void {
@@ -75,12 +66,18 @@ export class SqlStorage implements Storage {
   }
 }
 
-function encode(value: Value): readonly [kind: Head["kind"], text: string] {
+interface Row {
+  readonly kind: "string" | "hash" | "zset";
+  readonly value: string;
+  readonly deadline: number | null;
+}
+
+function encode(value: Value): readonly [kind: Row["kind"], text: string] {
   if (typeof value === "string") return ["string", value];
   return [value instanceof Hash ? "hash" : "zset", JSON.stringify([...value])];
 }
 
-function decode(kind: Head["kind"], text: string): Value {
-  if (kind === "string") return text;
-  return kind === "hash" ? new Hash(JSON.parse(text)) : new SortedSet(JSON.parse(text));
+function decode({ kind, value }: Row): Value {
+  if (kind === "string") return value;
+  return kind === "hash" ? new Hash(JSON.parse(value)) : new SortedSet(JSON.parse(value));
 }

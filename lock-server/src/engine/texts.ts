@@ -15,20 +15,18 @@ const get: Command = ({ space }, [key]) => space.text(key!) ?? null;
 
 const mget: Command = ({ space }, keys) =>
   keys.map((key) => {
-    const value = space.value(key);
+    const value = space.entry(key)?.value;
     return typeof value === "string" ? value : null;
   });
 
 const del: Command = ({ space }, keys) => keys.filter((key) => space.delete(key)).length;
 
-const exists: Command = ({ space }, keys) => keys.filter((key) => space.head(key)).length;
-
-const type: Command = ({ space }, [key]) => space.head(key!)?.kind ?? "none";
+const exists: Command = ({ space }, keys) => keys.filter((key) => space.entry(key)).length;
 
 const pttl: Command = ({ space }, [key]) => {
-  const head = space.head(key!);
-  if (!head) return -2;
-  return head.deadline === null ? -1 : head.deadline - space.now;
+  const entry = space.entry(key!);
+  if (!entry) return -2;
+  return entry.deadline === null ? -1 : entry.deadline - space.now;
 };
 
 /** `after`: the deadline for the number that the command was given. */
@@ -37,58 +35,46 @@ const expire =
   ({ space }, [key, ms]) =>
     Number(space.expire(key!, after(space.now, integer(ms!))));
 
-/** The options of SET, by name: with a value behind it or without. Those of a group exclude each other. */
-const setOptions: Readonly<Record<string, boolean>> = {
-  NX: false,
-  XX: false,
-  GET: false,
-  KEEPTTL: false,
-  PX: true,
-  IFEQ: true,
+/** The options of SET, and of which of them only one may be given. */
+const groups: Readonly<Record<string, "condition" | "expiry" | "reply">> = {
+  NX: "condition",
+  IFEQ: "condition",
+  PX: "expiry",
+  KEEPTTL: "expiry",
+  GET: "reply",
 };
-const groups = [
-  ["NX", "XX", "IFEQ"],
-  ["PX", "KEEPTTL"],
-];
 
-function setOptionsOf(words: readonly string[]): ReadonlyMap<string, string> {
-  const options = new Map<string, string>();
+type Options = Partial<Record<(typeof groups)[string], readonly [name: string, value: string]>>;
+
+function optionsOf(words: readonly string[]): Options {
+  const options: Options = {};
   for (let index = 0; index < words.length; index += 1) {
     const name = words[index]!.toUpperCase();
-    const hasValue = setOptions[name];
-    const given = hasValue ? words[index + 1] : "";
-    if (hasValue === undefined || given === undefined || (hasValue && options.has(name))) throw syntaxError();
-    options.set(name, given);
-    if (hasValue) index += 1;
+    const group = groups[name];
+    if (name === "IFEQ" || name === "PX") index += 1;
+    const value = words[index];
+    if (group === undefined || value === undefined || options[group]) throw syntaxError();
+    options[group] = [name, value];
   }
-  const isTwice = groups.some((group) => group.filter((name) => options.has(name)).length > 1);
-  if (isTwice) throw syntaxError();
   return options;
 }
 
 const set: Command = ({ space }, [key, value, ...rest]) => {
-  const options = setOptionsOf(rest);
-  const ttl = options.get("PX");
-  const ms = ttl === undefined ? 0 : integer(ttl);
-  if (ttl !== undefined && ms <= 0) throw new ReplyError("ERR invalid expire time in 'set' command");
-  const expected = options.get("IFEQ");
+  const { condition: [how, expected] = [], expiry: [expiry, given] = [], reply } = optionsOf(rest);
+  const ms = expiry === "PX" ? integer(given!) : undefined;
+  if (ms !== undefined && ms <= 0) throw new ReplyError("ERR invalid expire time in 'set' command");
   // A key of another kind is an error only where its text matters.
-  const old = options.has("GET") || expected !== undefined ? space.text(key!) : undefined;
-  const head = space.head(key!);
-  const isMet =
-    !(options.has("NX") && head) &&
-    !(options.has("XX") && !head) &&
-    (expected === undefined || old === expected);
-  const kept = options.has("KEEPTTL") ? (head?.deadline ?? null) : null;
-  if (isMet) space.put(key!, value!, ttl === undefined ? kept : space.now + ms);
-  if (options.has("GET")) return old ?? null;
+  const old = reply || how === "IFEQ" ? space.text(key!) : undefined;
+  const isMet = how === "NX" ? !space.entry(key!) : how === undefined || old === expected;
+  const deadline = ms === undefined ? null : space.now + ms;
+  if (isMet) space.put(key!, value!, expiry === "KEEPTTL" ? undefined : deadline);
+  if (reply) return old ?? null;
   return isMet ? "OK" : null;
 };
 
 const delex: Command = ({ space }, [key, condition, value]) => {
-  if (condition !== undefined && (condition.toUpperCase() !== "IFEQ" || value === undefined))
-    throw syntaxError();
-  const found = condition === undefined ? value : space.value(key!);
+  if (condition!.toUpperCase() !== "IFEQ") throw syntaxError();
+  const found = space.entry(key!)?.value;
   if (found !== undefined && typeof found !== "string") {
     throw new ReplyError("ERR Key should be of string type if conditions are specified");
   }
@@ -109,9 +95,8 @@ export const textCommands: CommandTable = {
   MGET: [mget, [1, Infinity]],
   SET: [set, [2, Infinity]],
   DEL: [del, [1, Infinity]],
-  DELEX: [delex, [1, 3]],
+  DELEX: [delex, [3, 3]],
   EXISTS: [exists, [1, Infinity]],
-  TYPE: [type, [1, 1]],
   PTTL: [pttl, [1, 1]],
   PEXPIRE: [expire((now, ms) => now + ms), [2, 2]],
   PEXPIREAT: [expire((_, ms) => ms), [2, 2]],
