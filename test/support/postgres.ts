@@ -20,10 +20,6 @@ export interface Postgres {
   readonly url: string;
   /** The variables that say the same to `pg` and `psql`. */
   readonly env: Record<string, string>;
-  /** Kills every process of the server with SIGKILL, as a crash of its machine would. */
-  kill(): Promise<void>;
-  /** Starts a server that was killed on the same files; resolves once it has recovered. */
-  restart(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -39,32 +35,17 @@ export async function startPostgres(): Promise<Postgres> {
   });
   const port = await freePort();
   const url = `postgres://test@127.0.0.1:${port}/postgres`;
-  const start = () => {
-    // Only its processes die, and not the machine: the system keeps what they have written.
-    const settings = ["listen_addresses=127.0.0.1", "max_prepared_transactions=2", "fsync=off"];
-    const places = ["-D", data, "-p", `${port}`, "-k", directory];
-    const options = [...places, ...settings.flatMap((each) => ["-c", each])];
-    const ask = () => query(url, "SELECT 1");
-    return startDatabase(join(postgresPrograms!, "postgres"), options, { cwd: directory, ...user }, ask);
-  };
-  let { server, exited } = await start();
+  const settings = ["listen_addresses=127.0.0.1", "max_prepared_transactions=2", "fsync=off"];
+  const places = ["-D", data, "-p", `${port}`, "-k", directory];
+  const { server, exited } = await startDatabase(
+    join(postgresPrograms!, "postgres"),
+    [...places, ...settings.flatMap((each) => ["-c", each])],
+    { cwd: directory, ...user },
+    () => query(url, "SELECT 1"),
+  );
   return {
     url,
     env: { PGHOST: "127.0.0.1", PGPORT: `${port}`, PGUSER: "test", PGDATABASE: "postgres" },
-    async kill() {
-      const pids = await query(url, "SELECT pid FROM pg_stat_activity");
-      for (const pid of [server.pid!, ...pids.map(({ pid }) => Number(pid))]) {
-        try {
-          process.kill(pid, "SIGKILL");
-        } catch {
-          // This one has ended already: the connection that asked is among them.
-        }
-      }
-      await exited;
-    },
-    async restart() {
-      ({ server, exited } = await start());
-    },
     async close() {
       server.kill("SIGQUIT");
       await exited;
