@@ -63,6 +63,10 @@ it("compares issuer, hash and URL with exactly these texts", async () => {
   }
 });
 
+it("reads no JWT that is longer than 8 192 characters: nothing has signed it yet", async () => {
+  expect(await send(jwt({ more: "x".repeat(8_192) }))).toBe("malformed-header");
+});
+
 it("refuses a JWT without nbf or exp", async () => {
   const at = (nbf: unknown, exp: unknown) => send(jwt({ nbf, exp }));
   for (const missing of [undefined, null, String(seconds), Number.NaN]) {
