@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
+import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { type Endpoint, type LockOptions, Redlock } from "../../../src/index.ts";
+import { Semaphore } from "../../../src/sync/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -148,4 +150,54 @@ test.each([
   await held.release();
   await world.runtime.advance(1);
   expect(call.value).toBeDefined();
+});
+
+describe("waiters to whom each request takes 10 ms", () => {
+  /** So many waiters for the permits of a semaphore, which are released after a while. */
+  async function crowd(count: number, limit: number) {
+    const world = stage();
+    const { runtime } = world;
+    const [endpoint] = world.endpoints as [MemoryEndpoint];
+    const far = reached(world, (near) => ({
+      send: async (command, signal) => {
+        await runtime.sleep(10);
+        return near.send(command, signal);
+      },
+    }));
+    const acquire = (seed: number) => {
+      const options = { endpoints: far, wait: 60_000, ttl: 60_000, wakeUp: pubSub };
+      const own = { ...runtime, random: seededRandom(seed) };
+      return new Semaphore(new Redlock({ ...options, runtime: own }), "a", { limit }).acquire();
+    };
+    const numbers = Array.from({ length: Math.max(count, limit) }, (_, index) => index);
+    const held = await runtime.settle(Promise.all(numbers.slice(0, limit).map(acquire)));
+    const calls = numbers.slice(0, count).map((index) => watch(acquire(100 + index)));
+    await runtime.advance(4_000);
+    const before = endpoint.log.length;
+    for (const permit of held) void permit.release();
+    const asked = () =>
+      commandsOf(endpoint)
+        .slice(before)
+        .filter((name) => name.startsWith("EVAL")).length - limit;
+    return { runtime, granted: () => calls.filter(({ value }) => value).length, asked };
+  }
+
+  test("ask at once, if they are alone", async () => {
+    const { runtime, granted } = await crowd(1, 1);
+    await runtime.advance(25);
+    expect(granted()).toBe(1);
+  });
+
+  test.each([
+    [1, 10],
+    [8, 30],
+  ])(
+    "are 40, and if %i permits are released at once, fewer than %i ask for them, soon",
+    async (limit, most) => {
+      const { runtime, granted, asked } = await crowd(40, limit);
+      await runtime.advance(60);
+      expect(granted()).toBe(limit);
+      expect(asked()).toBeLessThan(most);
+    },
+  );
 });
