@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { VirtualTime } from "../../../local/src/memory/index.ts";
 import { Turns } from "../../../src/quorum/turns.ts";
 
-// There are 100 turns at first: see test/unit/endpoints/room.test.ts.
+// When calls begin, and how many at once. There are 100 turns at first: test/unit/endpoints/room.test.ts.
 
 /** `count` claims that wait for 1 000 ms, what has begun, and the function that ends each. */
 function rig(count: number, ms = 1_000) {
@@ -18,16 +18,11 @@ function rig(count: number, ms = 1_000) {
       ends[index] = () => resolve(index);
     });
   };
-  const claim = (index: number, signal?: AbortSignal) => turns.claim({ ...turn, signal }, work(index));
-  const claims = controllers.map(({ signal }, index) => claim(index, signal));
-  return { turns, turn, runtime, begun, ends, controllers, claim, claims, work };
+  const claims = controllers.map(({ signal }, index) => turns.claim({ ...turn, signal }, work(index)));
+  return { turns, turn, runtime, begun, ends, controllers, claims, work };
 }
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-});
 
 describe("claims", () => {
   test("begin at once, as many as there is room for; the rest in their order, as others end", async () => {
@@ -68,11 +63,10 @@ describe("claims", () => {
     expect(runtime.pending).toBe(0);
   });
 
-  test("are never begun when their signal aborts, before or while they wait", async () => {
-    const { runtime, begun, claims, controllers, claim } = rig(101);
+  test("are never begun when their signal aborts", async () => {
+    const { runtime, begun, claims, controllers } = rig(101);
     controllers[100]!.abort();
     expect(await claims[100]).toBeUndefined();
-    expect(await claim(101, AbortSignal.abort())).toBeUndefined();
     expect(begun).toHaveLength(100);
     expect(runtime.pending).toBe(0);
   });
@@ -96,34 +90,11 @@ describe("claims", () => {
   });
 });
 
-test("claims become more again where endpoints have moved further away for good", async () => {
-  const turns = new Turns();
-  const runtime = new VirtualTime();
-  let [underWay, most] = [0, 0];
-  const claim = (took: number) =>
-    turns.claim({ runtime, ms: 10_000_000, timeout: 1_000 }, async () => {
-      underWay += 1;
-      most = Math.max(most, underWay);
-      await runtime.sleep(took);
-      underWay -= 1;
-    });
-  await runtime.settle(claim(100));
-  for (const _ of numbers(100)) void claim(1_000);
-  for (const _ of numbers(1_500)) void claim(300);
-  await runtime.advance(2_000);
-  expect(underWay).toBe(10);
-  most = 0;
-  await runtime.advance(58_000);
-  expect(most).toBeGreaterThan(20);
-});
-
-describe("releases", () => {
-  test("begin in any case when their time is over", async () => {
-    const { turns, turn, runtime, begun, work } = rig(100);
-    void turns.release({ ...turn, ms: 500 }, work(-1));
-    await runtime.advance(499);
-    expect(begun).toHaveLength(100);
-    await runtime.advance(1);
-    expect(begun).toEqual([...numbers(100), -1]);
-  });
+test("a release begins in any case when its time is over", async () => {
+  const { turns, turn, runtime, begun, work } = rig(100);
+  void turns.release({ ...turn, ms: 500 }, work(-1));
+  await runtime.advance(499);
+  expect(begun).toHaveLength(100);
+  await runtime.advance(1);
+  expect(begun).toEqual([...numbers(100), -1]);
 });

@@ -182,7 +182,7 @@ describe("a forged delivery costs", () => {
     return () => spies.map(({ mock }) => mock.calls.length);
   }
 
-  it("no decoding of a header that is too long to be a signature, and of 16 entries at most", () => {
+  it("no decoding of a header that is too long to be a signature", () => {
     const decode = vi.fn(decodeBase64);
     const request = new Request("https://a.example", { headers: { signature: "A".repeat(120_000) } });
     expect(() => requireSignature("acme", request, "signature", { decode })).toThrow(
