@@ -3,7 +3,7 @@ import { parseHolder } from "../lock/note.ts";
 import { keyOf } from "../redis/keys.ts";
 import { tokenLength } from "../runtime/runtime.ts";
 
-// For `redlock-edge list`, the local endpoints and the playground. No entry of the package.
+// For `redlock-edge list`, the local endpoints and the pictures of the docs. No entry of the package.
 
 export { keyOf };
 

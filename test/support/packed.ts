@@ -94,7 +94,7 @@ export async function installPacked(): Promise<Project> {
 
 /** When the sources were last changed, in ms since 1970. */
 function lastChange(): number {
-  const sources = ["src", "lock-server/src", "local/src", "playground/picture"].flatMap((folder) =>
+  const sources = ["src", "lock-server/src", "local/src"].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
   );
   return Math.floor(Math.max(...sources.map((name) => statSync(name).mtimeMs)));

@@ -2,8 +2,8 @@ import { parseKey, type StoredKey } from "../../../src/inspect/stored-key.ts";
 import { isOfRuns } from "./key.ts";
 import { mailboxOperation, mailboxResult } from "./mailbox.ts";
 
-// What a command of this library's does, and what its reply means. The playground uses it too. Scripts are known by the kinds
-// of their keys and by what they write, wherever that stands among their arguments.
+// What a command of this library's does, and what its reply means. The pictures of the docs use it too. Scripts are known by the
+// kinds of their keys and by what they write, wherever that stands among their arguments.
 
 const isScript = ([name = ""]: readonly string[]): boolean => /^(EVAL|EVALSHA|FCALL)(_RO)?$/i.test(name);
 
