@@ -8,8 +8,6 @@ export interface VirtualTimeOptions {
   readonly seed?: number | undefined;
   /** What the wall clock shows at first, in ms since 1970. Default 1 700 000 000 000 (14 November 2023). */
   readonly start?: number | undefined;
-  /** @internal Follows the promises that wait for no timer; faster than the default, where none waits for a thread. */
-  readonly settled?: () => Promise<void>;
 }
 
 /** Timers that may fire at one moment: more are an endless loop. */
@@ -39,7 +37,6 @@ export class VirtualTime implements Runtime {
   random: () => number;
   readonly #queue = new EventQueue();
   readonly #start: number;
-  readonly #settled: () => Promise<void>;
   /** What the monotonic clock shows while it stands still. */
   #frozenAt: number | undefined;
   /** ms for which it stood still before. */
@@ -47,9 +44,8 @@ export class VirtualTime implements Runtime {
   #firedAtOnce = 0;
 
   constructor(options: VirtualTimeOptions = {}) {
-    const { seed = 1, start = 1_700_000_000_000, settled = afterTurns } = options;
+    const { seed = 1, start = 1_700_000_000_000 } = options;
     this.#start = start;
-    this.#settled = settled;
     this.random = seededRandom(seed);
   }
 
@@ -100,16 +96,16 @@ export class VirtualTime implements Runtime {
   /** Lets `ms` pass: fires the timers that become due in their order, also those that other timers start. */
   async advance(ms: number): Promise<void> {
     const end = this.elapsed + checkMs(ms);
-    do await this.#settled();
+    do await afterTurns();
     while (this.#fireNext(end));
     this.#queue.now = Math.max(end, this.elapsed);
   }
 
   /** Lets time pass until the next timer fires. Returns whether there was one, within `limit` ms. */
   async advanceToNext(limit: number = Infinity): Promise<boolean> {
-    await this.#settled();
+    await afterTurns();
     const hasFired = this.#fireNext(this.elapsed + limit);
-    await this.#settled();
+    await afterTurns();
     return hasFired;
   }
 
@@ -127,7 +123,7 @@ export class VirtualTime implements Runtime {
     };
     promise.then(note, note);
     for (let busyAt = performance.now(); ; ) {
-      await this.#settled();
+      await afterTurns();
       if (hasSettled) return promise;
       if (this.#fireNext(end)) busyAt = performance.now();
       else if (performance.now() - busyAt > patience) {
