@@ -5,7 +5,6 @@ import {
   checkOptions,
   checkText,
   checkType,
-  checkWellFormed,
   later,
   milliseconds,
   type OptionHints,
@@ -13,6 +12,7 @@ import {
   type Schema,
   typed,
 } from "../../src/check/check.ts";
+import { nameHere } from "../../src/check/foreign-options.ts";
 
 /** What a check returns, or the name of the error that it throws. */
 function outcome(check: () => unknown): unknown {
@@ -76,24 +76,8 @@ describe("checkType", () => {
   });
 });
 
-describe("checkText", () => {
-  test("accepts 1 … 255 characters, or as many as it is told", () => {
-    for (const text of ["x", "x".repeat(255), "🔒"]) expect(checkText("name", text)).toBe(text);
-    expect(checkText("name", "xyz", 3)).toBe("xyz");
-    for (const text of ["", "x".repeat(256)]) {
-      expect(() => checkText("name", text)).toThrow(
-        new RangeError(`name must have 1 … 255 characters, has ${text.length}`),
-      );
-    }
-    expect(() => checkText("name", "wxyz", 3)).toThrow(RangeError);
-    expect(() => checkText("name", 5 as unknown as string)).toThrow(TypeError);
-  });
-
-  test.each(["\ud83d", "a\udd12b", "\udd12\ud83d"])("refuses half of a surrogate pair: %j", (text) => {
-    const half = new RangeError("name has half of a surrogate pair in it");
-    expect(() => checkText("name", text)).toThrow(half);
-    expect(() => checkWellFormed("name", text)).toThrow(half);
-  });
+test.each(["\ud83d", "a\udd12b", "\udd12\ud83d"])("half of a surrogate pair is no text: %j", (text) => {
+  expect(() => checkText("name", text)).toThrow("name has half of a surrogate pair in it");
 });
 
 interface Given {
@@ -125,26 +109,18 @@ describe("checkOptions", () => {
     expect(check({})).toEqual({});
   });
 
-  test.each<[options: unknown, error: Error, hints?: OptionHints]>([
-    [{ ttl: 9 }, new RangeError("ttl (ms) must be between 10 and 100, got 9")],
-    [{ fencing: null }, new TypeError("fencing must be a boolean, got null")],
-    [{ mode: "x" }, new RangeError('mode must be "skip", "coalesce" or "cancel", got "x"')],
-    [{}, new TypeError("ttl (ms) is missing: it must be a number"), hints],
-    [{ ttl: undefined }, new TypeError("ttl (ms) is missing: it must be a number"), hints],
-    [{ owner: "a" }, new TypeError('a lock has no option "owner"; it belongs to ReentrantLock'), hints],
-    [{ owner: "a" }, new TypeError(`a lock has no option "owner"; there are ${names}`)],
+  test.each<[options: unknown, message: string, hints?: OptionHints]>([
+    [{ ttl: undefined }, "ttl (ms) is missing: it must be a number", hints],
+    [{ owner: "a" }, 'a lock has no option "owner"; it belongs to ReentrantLock', hints],
+    [{ owner: "a" }, `a lock has no option "owner"; there are ${names}`],
     // Before any value is checked: it may be what is meant.
-    [{ tl: 50 }, new TypeError('a lock has no option "tl"; did you mean ttl?'), hints],
-    [50, new TypeError("options must be an object; did you mean { ttl: 50 }?"), hints],
+    [{ tl: 50 }, 'a lock has no option "tl"; did you mean ttl?', hints],
+    [50, "options must be an object; did you mean { ttl: 50 }?", hints],
     // Not shown: instead of the options it may be a secret.
-    [50, new TypeError("a lock needs an object of options")],
-    ["the secret", new TypeError("a lock needs an object of options"), hints],
-    [undefined, new TypeError("a lock needs an object of options"), hints],
-    [null, new TypeError("a lock needs an object of options"), hints],
-    [[], new TypeError("a lock needs an object of options"), hints],
-    [typed, new TypeError("a lock needs an object of options before the function"), hints],
-  ])("refuses %o", (options, error, given) => {
-    expect(() => check(options, given)).toThrow(error);
+    ["the secret", "a lock needs an object of options", hints],
+    [typed, "a lock needs an object of options before the function", hints],
+  ])("refuses %o", (options, message, given) => {
+    expect(() => check(options, given)).toThrow(new TypeError(message));
   });
 
   test.each([
@@ -174,4 +150,21 @@ describe("checkOptions", () => {
       expect(() => check({ [name]: 1 }, hints)).toThrow(error);
     },
   );
+});
+
+test.each([
+  ["expiresIn", "ttl wait", "ttl"],
+  [
+    "ttl",
+    "retention lease",
+    "retention, how long the result is kept, or lease, how long a run's claim outlives its process",
+  ],
+  ["retryCount", "ttl wait", "wait, a time in ms"],
+  ["maxRetries", "wait maxAttempts", "maxAttempts"],
+  ["watchdogTimeout", "autoExtend", "autoExtend, true or false: it needs no time"],
+  ["capacity", "maxSize", "maxSize"],
+  ["onError", "onEvent onFailed", "onFailed"],
+  ["colour", "ttl wait", undefined],
+])("what other packages call %s is, among %s, %s", (given, names, here) => {
+  expect(nameHere(given, names.split(" "))).toBe(here);
 });

@@ -1,7 +1,6 @@
 import { inspect as inspectValue } from "node:util";
 import { Redis as UpstashRedis } from "@upstash/redis";
 import express from "express";
-import express4 from "express4";
 import fastify from "fastify";
 import { Hono } from "hono";
 import { Redis as Ioredis } from "ioredis";
@@ -12,7 +11,6 @@ import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { handoff, resume } from "../../src/handoff/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
-import { Idempotency, singleFlight } from "../../src/idempotency/index.ts";
 import { deliveryKey, onceInPostgres, onceInTransaction, pruneInbox } from "../../src/inbox/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock, upstashEndpoint } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
@@ -66,23 +64,17 @@ const readsOuter = (read: (outer: Request) => unknown) => () => {
 
 // Each of these throws what a framework reports of middleware.
 
-const inHono = (middleware: unknown) => async () => {
-  let said: unknown;
-  const app = new Hono().use(any(middleware)).post("/pay", ok);
-  app.onError((error, c) => {
-    said = error;
-    return c.text("", 500);
-  });
-  await app.fetch(post());
-  if (said) throw said;
+const inHono = (middleware: unknown) => () => {
+  const rethrow = (error: unknown) => {
+    throw error;
+  };
+  return new Hono().use(any(middleware)).post("/pay", ok).onError(rethrow).fetch(post());
 };
-const inExpress = (create: () => unknown) => (middleware: unknown) => async () => {
+const inExpress = (middleware: unknown) => async () => {
   let said: unknown;
-  const app = create() as { use(given: unknown): void };
-  app.use(middleware);
+  const app = express().use(any(middleware));
   app.use((error: unknown, _req: unknown, res: NodeResponse, _next: unknown) => {
     said = error;
-    res.statusCode = 500;
     res.end();
   });
   const stand = await listen(app);
@@ -90,17 +82,6 @@ const inExpress = (create: () => unknown) => (middleware: unknown) => async () =
   if (said) throw said;
 };
 const inFastify = (plugin: unknown) => () => fastify().register(any(plugin)).ready();
-const inHook = (hook: unknown) => async () => {
-  let said: unknown;
-  const app = fastify().addHook("onRequest", any(hook));
-  app.post("/pay", () => "ok");
-  app.setErrorHandler((error) => {
-    said = error;
-    return "";
-  });
-  await app.inject({ method: "POST", url: "/pay", headers: { "idempotency-key": freshKey() } });
-  if (said) throw said;
-};
 
 /** What may be mounted, and the only place for it. */
 const middleware: Record<string, [mounted: unknown, place?: string]> = {
@@ -115,10 +96,8 @@ const middleware: Record<string, [mounted: unknown, place?: string]> = {
 };
 const places: Record<string, (middleware: unknown) => () => unknown> = {
   Hono: inHono,
-  "Express 5": inExpress(express),
-  "Express 4": inExpress(express4),
+  Express: inExpress,
   Fastify: inFastify,
-  "a hook of Fastify": inHook,
 };
 const mounted = Object.entries(places).flatMap(([place, mountIn]) =>
   Object.entries(middleware)
@@ -126,30 +105,7 @@ const mounted = Object.entries(places).flatMap(([place, mountIn]) =>
     .map(([name, [given]]) => [`${name} in ${place}`, mountIn(given)]),
 );
 
-const optionsOf = {
-  Redlock: (given: object) => redlock.acquire("a", given),
-  Idempotency: (given: object) => new Idempotency(redlock, given),
-  singleFlight: (given: object) => singleFlight(redlock, "k", { ttl: 1_000, ...given }, none),
-  idempotent: (given: object) => idempotent({ redlock, ...given }),
-  idempotentExpress: (given: object) => idempotentExpress({ redlock, ...given }),
-  Mailbox: (given: object) => new Mailbox(redlock, "a", given),
-  post: (given: object) => new Mailbox(redlock, "a").post({ id: "a", value: 1 }, any(none), given),
-};
-/** What other packages call the options of these. */
-const otherNames: Readonly<Record<keyof typeof optionsOf, string>> = {
-  Redlock:
-    "ttlMs expiresIn lease retryCount attempts waitFor wait_ms maxWait automaticExtensionThreshold " +
-    "watchdogTimeout refreshInterval",
-  Idempotency: "ttl duration expires leaseTime maxRetries waitMs onError",
-  singleFlight: "leaseTime retries",
-  idempotent: "expiry keyHeader",
-  idempotentExpress: "keyHeader",
-  Mailbox: "expires lease maxRetries size limit capacity onError",
-  post: "retryCount",
-};
-
 const ofEntity = { key: "a", entity: "e" };
-const versions = [-1, 1.5, 2 ** 53, 2n ** 63n, -1n, new Date(Number.NaN), "5", null];
 /** Entries that the inbox refuses. */
 const entries: readonly unknown[] = [
   undefined,
@@ -160,7 +116,7 @@ const entries: readonly unknown[] = [
   ...["", "\uD83D", "a\0b"].map((entity) => ({ key: "a", entity, fence: 1 })),
   { ...ofEntity, fense: 1 },
   ...[0, 1.5, 2 ** 53, 2n ** 63n].map((fence) => ({ ...ofEntity, fence })),
-  ...versions.map((version) => ({ ...ofEntity, version })),
+  ...[-1, 2 ** 53, new Date(Number.NaN), "5", null].map((version) => ({ ...ofEntity, version })),
 ];
 const inPostgres = (pool: unknown, effect: unknown = none) =>
   onceInPostgres(any(pool), { key: "a" }, any(effect));
@@ -258,9 +214,7 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "a scope that returns undefined": () =>
       withIdempotency(post(), ok, any({ redlock, scope: () => undefined })),
     "the request around the handler, as JSON": readsOuter((outer) => outer.json()),
-    "the same as its clone": readsOuter((outer) => outer.clone().json()),
     "the same as a stream": readsOuter((outer) => outer.body?.getReader().read()),
-    "the same as a new request": readsOuter((outer) => new Request(outer).text()),
     "idempotent(redlock)": () => idempotent(any(redlock)),
     "lock()": () => lockRoute(any(undefined)),
     "a provider that is not called": () => withIdempotency(post(), ok, any({ redlock, provider: stripe })),
@@ -282,8 +236,6 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
       "one message": (message) => Object(message).value.trim(),
       "a message's parts": any(({ id }: { id: string }) => id),
       "an array": (messages) => Array.from(any(messages)),
-      "a spread array": (messages) => [...(messages as unknown as string[])],
-      "an array's length": (messages) => Object(messages).length,
       "an array's methods": (messages) => Object(messages).map(none),
     }).map(([what, handler]) => [
       what,
@@ -297,32 +249,17 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "a sender's name": () => signedDelivery(any("stripe"), any({ secret: "s" })),
   },
   "middleware in a wrong place": Object.fromEntries(mounted),
-  "other packages' names": Object.fromEntries(
-    Object.entries(otherNames).flatMap(([taker, names]) =>
-      names
-        .split(" ")
-        .map((name) => [
-          `${name} in ${taker}`,
-          () => optionsOf[taker as keyof typeof optionsOf](any({ [name]: 1 })),
-        ]),
-    ),
-  ),
   inbox: {
     "onceInTransaction with a client": () => onceInTransaction(any({ query: none }), { key: "a" }),
     "an unknown database": () => onceInTransaction(none, { key: "a" }, any({ dialect: "mssql" })),
-    "a property of objects as database": () =>
-      onceInTransaction(none, { key: "a" }, any({ dialect: "toString" })),
     "a misspelt dialect": () => onceInTransaction(none, { key: "a" }, any({ dialct: "mysql" })),
-    "a dialect as text": () => onceInTransaction(none, { key: "a" }, any("mysql")),
     "statements without rows": () => onceInTransaction(any(none), { key: "a" }),
     "a number of rows": () => onceInTransaction(() => 1, { key: "a" }),
     "pruning with an unknown database": () => pruneInbox(none, any({ olderThan: 1, dialect: "x" })),
     "pruning without execute": () => pruneInbox(any(undefined), { olderThan: 1 }),
     "the key of no delivery": () => deliveryKey(any(undefined)),
-    "the key of a delivery without an id": () => deliveryKey(any({ provider: "stripe" })),
     "the key of a handler without a name": () => deliveryKey({ provider: "stripe", handler: "", id: "a" }),
     "the key of an owner that is missing": () => deliveryKey({ provider: "stripe", id: "a" }, any(undefined)),
-    "pruning with a number": () => pruneInbox(none, any(5)),
     "pruning with a misspelt limit": () => pruneInbox(none, any({ olderThan: 5, limt: 5 })),
   },
   "an entry of the inbox": Object.fromEntries(
@@ -342,13 +279,8 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "one rule of faults": () => new Faults(any({ fault: "down" })),
     "an unknown field of a fault": () => memoryEndpoint().faults.add(any({ type: "down" })),
     "an unknown fault to start with": () => memoryEndpoint(any({ faults: [{ fault: "dwn" }] })),
-    "faults of all endpoints": () => start(any({ faults: [{ fault: "down" }] })),
     "a misspelt count": () => start(any({ cuont: 1 })),
-    "a count instead of options": () => start(any(3)),
-    "endpoints of null": () => start(any(null)),
     "a misspelt option of a memory endpoint": () => memoryEndpoint(any({ falts: [] })),
-    "a memory endpoint of its name": () => memoryEndpoint(any("x")),
-    "a memory endpoint of null": () => memoryEndpoint(any(null)),
   },
 };
 
