@@ -1,7 +1,15 @@
 import { type Context, Hono } from "hono";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { idempotent, type LockRouteOptions, lock } from "../../src/hono/index.ts";
-import type { Lock } from "../../src/index.ts";
+import {
+  type AcquireOptions,
+  type Lock,
+  LockHeldError,
+  type LockOptions,
+  QuorumError,
+  Redlock,
+} from "../../src/index.ts";
 import { inspect } from "../../src/inspect/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { outcomeOf } from "../support/outcomes.ts";
@@ -96,4 +104,62 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
       expect(await (await app.fetch(post(key))).text()).toBe(`${key} ${resource}`);
     }
   });
+});
+
+test.each<[what: string, route: Partial<LockRouteOptions>, client: LockOptions, passed: AcquireOptions]>([
+  ["extended by default", {}, {}, { autoExtend: true }],
+  ["as long as the client says", {}, { autoExtend: false }, { autoExtend: false }],
+  ["as the route says", { autoExtend: true }, { autoExtend: false }, { autoExtend: true }],
+  ["with the route's options", { ttl: 12_345, wait: 7, fencing: true }, {}, { ttl: 12_345, wait: 7 }],
+  ["until the request's deadline", { deadline: async () => 2 ** 50 }, {}, { deadline: 2 ** 50 }],
+])(
+  "lock() acquires a lock that is held %s, and gives up with the request",
+  async (_what, route, client, passed) => {
+    const redlock = new Redlock({ endpoints: [memoryEndpoint()], ...client });
+    const acquire = vi.spyOn(redlock, "acquire");
+    const app = new Hono().post("/payments", lock({ redlock, resource: "r", ...route }), (c) =>
+      c.text("done"),
+    );
+    const request = post();
+    expect(await (await app.fetch(request)).text()).toBe("done");
+    const { signal } = request;
+    expect(acquire).toHaveBeenCalledWith("r", expect.objectContaining({ signal, ...passed }));
+  },
+);
+
+describe("lock() answers without a lock", () => {
+  const own = new Error("its own");
+  const held = new LockHeldError(["r"], 1, { retryAfter: 2_500 });
+  const noQuorum = new QuorumError("acquire", ["r"], []);
+  const gone: RequestInit = { signal: AbortSignal.abort(own) };
+
+  test.each<[what: string, error: Error, init: RequestInit, answer: unknown[]]>([
+    ["held", held, {}, [423, "3", "LOCK_HELD"]],
+    ["no quorum", noQuorum, {}, [503, "1", "NO_QUORUM"]],
+    ["the client has gone, by its own reason", own, gone, [499, null, "ABORTED"]],
+    ["held, and the client has just gone", held, gone, [423, "3", "LOCK_HELD"]],
+    ["an error, and the client has just gone", new Error("another"), gone, [500, null, "another"]],
+    ["an error", new TypeError("wrong"), {}, [500, null, "wrong"]],
+  ])("%s", async (_what, error, init, answer) => {
+    const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+    redlock.acquire = (() => Promise.reject(error)) as typeof redlock.acquire;
+    const app = new Hono().onError((error, c) => c.json({ code: error.message }, 500));
+    app.post("*", lock({ redlock, resource: "r" }), () => expect.unreachable("no lock"));
+    const response = await app.fetch(post(null, init));
+    const { code } = await response.json();
+    expect([response.status, response.headers.get("retry-after"), code]).toEqual(answer);
+    // As on platforms whose requests have none.
+    using _ = vi.spyOn(Request.prototype, "signal", "get").mockReturnValue(undefined as never);
+    if (init !== gone) expect((await app.fetch(post(null))).status).toBe(response.status);
+  });
+});
+
+test.each([
+  ["no resource", { resource: undefined }, TypeError],
+  ["a resource that is a number", { resource: 7 }, TypeError],
+  ["an unknown option", { autoextend: true }, TypeError],
+  ["a wrong option of a lock", { ttl: 1 }, RangeError],
+])("lock() refuses %s where it is made", (_what, options, error) => {
+  const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+  expect(() => lock({ redlock, resource: "r", ...options } as never)).toThrow(error);
 });
