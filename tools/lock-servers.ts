@@ -42,7 +42,7 @@ export async function startWorkerd({
     script,
     compatibilityDate: "2026-04-01",
     bindings: { TOKEN: token },
-    durableObjects: { LOCKS: { className: "EmptiedLockServer", useSQLite: true } },
+    durableObjects: { LOCKS: { className: "LockServer", useSQLite: true } },
     ...(persist !== undefined && { durableObjectsPersist: persist }),
     cf: false,
     telemetry: { enabled: false },
@@ -50,8 +50,21 @@ export async function startWorkerd({
   return { url: (await worker.ready).href.replace(/\/$/, ""), worker };
 }
 
-/** A local endpoint in front of a store. */
-export function openEndpoint(number: number, store: Store): Promise<LocalEndpoint> {
+/** A local endpoint in front of a backend. `more`: how its process is killed and started, if it has one. */
+export function openEndpoint(
+  number: number,
+  backend: Backend,
+  more: Partial<Store> = {},
+): Promise<LocalEndpoint> {
+  const store: Store = {
+    backend,
+    redisUrl: undefined,
+    pid: undefined,
+    stop: async () => undefined,
+    start: async () => undefined,
+    close: () => backend.close(),
+    ...more,
+  };
   return LocalEndpoint.open({
     name: `endpoint-${number}`,
     store,
@@ -63,32 +76,16 @@ export function openEndpoint(number: number, store: Store): Promise<LocalEndpoin
   });
 }
 
-/** A store whose backend nobody stops. */
-export function storeOf(backend: Backend): Store {
-  return {
-    backend,
-    redisUrl: undefined,
-    pid: undefined,
-    stop: async () => undefined,
-    start: async () => undefined,
-    close: () => backend.close(),
-  };
-}
-
-/** Three lock servers, each in a workerd of its own that can be killed, as `start` of redis-rest-local starts endpoints. */
+/** Three lock servers that can be killed, as `start` of redis-rest-local starts endpoints. */
 export async function startLockServers() {
-  const endpoints = await Promise.all(
-    [1, 2, 3].map(async (number) => openEndpoint(number, await killable())),
-  );
-  const env: Record<string, string> = {};
-  endpoints.forEach(({ url }, index) => {
-    env[`UPSTASH_REDIS_REST_URL_${index + 1}`] = url;
-    env[`UPSTASH_REDIS_REST_TOKEN_${index + 1}`] = token;
-  });
+  const endpoints = await Promise.all([1, 2, 3].map(openKillable));
+  const env = endpoints.flatMap(({ url }, index) => [
+    [`UPSTASH_REDIS_REST_URL_${index + 1}`, url],
+    [`UPSTASH_REDIS_REST_TOKEN_${index + 1}`, token],
+  ]);
   return {
-    engine: "durable",
     endpoints,
-    env: () => env,
+    env: () => Object.fromEntries(env) as Record<string, string>,
     async close() {
       await Promise.all(endpoints.map((endpoint) => endpoint.close()));
     },
@@ -96,20 +93,19 @@ export async function startLockServers() {
 }
 
 /** A lock server in a workerd of its own, with its storage in a temporary folder. */
-async function killable(): Promise<Store> {
+async function openKillable(number: number): Promise<LocalEndpoint> {
   const persist = await mkdtemp(join(tmpdir(), "lock-server-"));
   let workerd: Workerd | undefined = await startWorkerd({ persist });
-  const backend = lockServerBackend(() => {
+  const backend = lockServerBackend("locks", () => {
     if (!workerd) throw new BackendGoneError("workerd was killed");
     return workerd.url;
-  }, "locks");
+  });
   async function stop(): Promise<void> {
     const stopping = workerd;
     workerd = undefined;
     await stopping?.worker.dispose();
   }
-  return {
-    ...storeOf(backend),
+  return openEndpoint(number, backend, {
     stop,
     async start() {
       workerd ??= await startWorkerd({ persist });
@@ -119,20 +115,25 @@ async function killable(): Promise<Store> {
       await stop();
       await rm(persist, { recursive: true, force: true });
     },
-  };
+  });
 }
 
 /** A lock server as the backend of a local endpoint: each command is a request to `lockServerApp` over HTTP. */
-export function lockServerBackend(url: () => string, name: string): Backend {
-  const headers = { authorization: `Bearer ${token}`, "x-server": name };
+export function lockServerBackend(name: string, url: () => string): Backend {
   const ended = new AbortController();
+  let flushes = 0;
+  const request = (path: string, more: RequestInit) => {
+    const headers = { authorization: `Bearer ${token}`, "x-server": `${name}-${flushes}` };
+    return fetch(url() + path, { method: "POST", headers, ...more });
+  };
   return {
     async execute(command) {
+      // A lock server cannot be emptied, so another one takes its place.
       if (command[0] === "FLUSHALL") {
-        await fetch(`${url()}/flush`, { method: "POST", headers });
+        flushes += 1;
         return { reply: "OK", billed: 1 };
       }
-      const response = await fetch(url(), { method: "POST", headers, body: JSON.stringify(command) });
+      const response = await request("", { body: JSON.stringify(command) });
       const said = (await response.json()) as { result?: Reply; error?: string };
       const reply = said.error === undefined ? said.result! : new ReplyError(said.error);
       return { reply, billed: 1 };
@@ -141,8 +142,7 @@ export function lockServerBackend(url: () => string, name: string): Backend {
     async subscribe(command, subscriber) {
       const end = new AbortController();
       const signal = AbortSignal.any([end.signal, ended.signal]);
-      const channel = encodeURIComponent(String(command[1]));
-      const { body } = await fetch(`${url()}/subscribe/${channel}`, { method: "POST", headers, signal });
+      const { body } = await request(`/subscribe/${encodeURIComponent(String(command[1]))}`, { signal });
       const events = readEvents(body);
       void (async () => {
         for (let event = await events.next(); event !== undefined; event = await events.next()) {

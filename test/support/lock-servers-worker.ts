@@ -1,8 +1,8 @@
 // The Worker of the tests: lock servers, and the cases that run beside them.
 import { runCase } from "../../lock-server/test/cases.ts";
-import lockServers, { EmptiedLockServer, type Env } from "../../tools/lock-servers-worker.ts";
+import lockServers, { type Env, LockServer } from "../../tools/lock-servers-worker.ts";
 
-export { EmptiedLockServer };
+export { LockServer };
 
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {

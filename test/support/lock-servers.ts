@@ -3,7 +3,6 @@ import {
   lockServerBackend,
   openEndpoint,
   startWorkerd as startAny,
-  storeOf,
   type Workerd,
 } from "../../tools/lock-servers.ts";
 
@@ -27,7 +26,10 @@ export async function openLockServers(
   opened += 1;
   const endpoints = await Promise.all(
     Array.from({ length: count }, (_, index) =>
-      openEndpoint(index + 1, storeOf(lockServerBackend(() => url, `server-${opened}-${index}`))),
+      openEndpoint(
+        index + 1,
+        lockServerBackend(`server-${opened}-${index}`, () => url),
+      ),
     ),
   );
   return {
