@@ -10,7 +10,7 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from "./deliveries.mjs";
 import { checkAll } from "./demo/checks.mjs";
-import { crashAfterEffects } from "./demo/crash.mjs";
+import { crashAfterEffect } from "./demo/crash.mjs";
 import { planFaults } from "./demo/faults.mjs";
 import { phaseHead, phaseLine, printChecks } from "./demo/report.mjs";
 import { deliverAll, forge, PhaseCounts } from "./demo/senders.mjs";
@@ -94,24 +94,18 @@ async function demonstrate(local, worker, secrets) {
   const demo = { local, worker, answers: new Map(), counts: [] };
 
   console.log(phaseHead());
-  const [others, [last]] = [deliveries.slice(0, -1), deliveries.slice(-1)];
-  const faultHits = await deliverWithFaults(demo, others);
+  const last = deliveries.at(-1);
+  const faultHits = await deliverWithFaults(demo, deliveries.slice(0, -1));
   const bindings = { ...secrets, ...local.env() };
-  faultHits["Worker killed after an effect"] = await runPhase(
-    demo,
-    "Worker killed after effect",
-    [last],
-    (counts) => crashAfterEffects({ worker, local, bindings }, [last], sending(demo, counts)),
+  const killed = await runPhase(demo, "Worker killed after effect", [last], (counts) =>
+    crashAfterEffect({ worker, local, bindings }, last, sending(demo, counts)),
   );
+  faultHits["Worker killed after an effect"] = killed ? 1 : 0;
   const forgedRequests = await runPhase(demo, "bad signatures alone", [], (counts) =>
     sendForged(demo, deliveries.slice(0, 40), counts),
   );
   await runPhase(demo, "later: all of them again", deliveries, (counts) =>
-    deliverAll(worker.url, deliveries, {
-      ...sending(demo, counts),
-      copies: 1,
-      onProgress: async () => undefined,
-    }),
+    deliverAll(worker.url, deliveries, { ...sending(demo, counts), copies: 1 }),
   );
 
   console.log(legend);

@@ -2,11 +2,9 @@
 const endless = 1_000_000;
 
 /**
- * @typedef {object} FaultPhase
- * @property {string} name
- * @property {(done: number) => Promise<void>} onProgress injects faults; `done` is the share of the phase's deliveries
- *   that have ended, from 0 to 1
- * @property {() => Promise<void>} after removes all faults
+ * What is done once this share of a phase's deliveries has ended, from 0 to 1. At `Infinity`: after the phase.
+ *
+ * @typedef {{ at: number, act: () => unknown }} Step
  */
 
 /**
@@ -21,88 +19,65 @@ const endless = 1_000_000;
  */
 export function planFaults([first, second, third]) {
   const hits = { "missed while killed": 0, slowed: 0, "replies dropped": 0 };
-  const slow = (ms) =>
-    inject(second, { fault: "delay", ms }, (count) => {
-      hits.slowed += count;
-    });
-  const dropReplies = (probability) =>
-    inject(third, { fault: "drop-reply", probability }, (count) => {
-      hits["replies dropped"] += count;
-    });
-  const kill = (from, to) =>
-    outage({
-      endpoint: first,
-      from,
-      to,
-      other: second,
-      onMissed: (missed) => {
-        hits["missed while killed"] += missed;
-      },
-    });
+
+  /** Kills the first endpoint, as by SIGKILL, and starts it again. The second one tells what it has missed. */
+  function kill(from, to) {
+    let before = 0;
+    const stop = () => {
+      before = second.log.requests;
+      return first.stop();
+    };
+    const start = () => {
+      hits["missed while killed"] += second.log.requests - before;
+      return first.start();
+    };
+    return [
+      { at: from, act: stop },
+      { at: to, act: start },
+    ];
+  }
+
+  /** A rule for the whole phase. */
+  function inject({ faults }, rule, hit) {
+    const end = () => {
+      for (const { times } of faults.list()) hits[hit] += endless - times;
+      faults.clear();
+    };
+    return [
+      { at: 0, act: () => faults.add({ ...rule, times: endless }) },
+      { at: Number.POSITIVE_INFINITY, act: end },
+    ];
+  }
+
+  const slow = (ms) => inject(second, { fault: "delay", ms }, "slowed");
+  const dropReplies = (probability) => inject(third, { fault: "drop-reply", probability }, "replies dropped");
   return {
     hits,
     phases: [
-      together("all healthy"),
-      together("endpoint 1 killed and back", kill(0.1, 0.7)),
-      together("endpoint 2 slow, .1-.4 s", slow([100, 400])),
-      together("endpoint 3 drops replies", dropReplies(0.7)),
-      together("all of that, in part", kill(0.1, 0.6), slow([20, 200]), dropReplies(0.2)),
+      phase("all healthy"),
+      phase("endpoint 1 killed and back", kill(0.1, 0.7)),
+      phase("endpoint 2 slow, .1-.4 s", slow([100, 400])),
+      phase("endpoint 3 drops replies", dropReplies(0.7)),
+      phase("all of that, in part", kill(0.1, 0.6), slow([20, 200]), dropReplies(0.2)),
     ],
   };
 }
 
-function together(name, ...faults) {
-  return {
-    name,
-    async onProgress(done) {
-      await Promise.all(faults.map((fault) => fault.onProgress(done)));
-    },
-    async after() {
-      await Promise.all(faults.map((fault) => fault.after()));
-    },
-  };
-}
-
-/** A rule for the whole phase. `onHits` is called with the number of requests that it hit. */
-function inject(endpoint, rule, onHits) {
-  return {
-    async onProgress(done) {
-      if (done === 0) endpoint.faults.add({ ...rule, times: endless });
-    },
-    async after() {
-      for (const { times } of endpoint.faults.list()) onHits(endless - times);
-      endpoint.faults.clear();
-    },
-  };
-}
-
 /**
- * Kills an endpoint, as by SIGKILL, and starts it again. `from` and `to` are shares of the phase's deliveries. `onMissed`
- * is called with the number of requests that `other` received meanwhile.
+ * @typedef {object} FaultPhase
+ * @property {string} name
+ * @property {(done: number) => Promise<void>} onProgress takes the steps that are due; `done` is the share of the phase's
+ *   deliveries that have ended, from 0 to 1
+ * @property {() => Promise<void>} after takes those that are left, so that no fault remains
  */
-function outage({ endpoint, from, to, other, onMissed }) {
-  let state = "before";
-  let requestsBefore = 0;
-  // Stop and start one after another: deliveries end concurrently, and a start must not overtake the stop before it.
+
+/** Takes steps one after another: deliveries end concurrently, and a start must not overtake the stop before it. */
+function phase(name, ...faults) {
+  const steps = faults.flat().sort((a, b) => a.at - b.at);
   let work = Promise.resolve();
-  function restart() {
-    if (state === "killed") {
-      state = "back";
-      onMissed(other.log.requests - requestsBefore);
-      work = work.then(() => endpoint.start());
-    }
-    return work;
+  async function onProgress(done) {
+    while (steps[0]?.at <= done) work = work.then(steps.shift().act);
+    await work;
   }
-  return {
-    async onProgress(done) {
-      if (state === "before" && done >= from) {
-        state = "killed";
-        requestsBefore = other.log.requests;
-        work = work.then(() => endpoint.stop());
-      }
-      if (done >= to) restart();
-      await work;
-    },
-    after: restart,
-  };
+  return { name, onProgress, after: () => onProgress(Number.POSITIVE_INFINITY) };
 }

@@ -106,7 +106,7 @@ export async function forge(url, delivery, counts) {
  * @param {AbortSignal} options.signal when it aborts, all senders give up
  * @param {number} options.atOnce how many deliveries
  * @param {number} options.copies of each
- * @param {(done: number) => Promise<void>} options.onProgress called before the first and after each delivery, with the
+ * @param {(done: number) => Promise<void>} [options.onProgress] called before the first and after each delivery, with the
  *   share that has ended, from 0 to 1; the next delivery waits for it
  * @param {(delivery: import("../deliveries.mjs").Delivery, body: string) => void} options.onAnswer called for every
  *   success
@@ -116,7 +116,7 @@ export async function forge(url, delivery, counts) {
  * await deliverAll(worker.url, deliveries, { counts, signal, atOnce: 6, copies: 5, onProgress, onAnswer });
  */
 export async function deliverAll(url, deliveries, options) {
-  const { counts, signal, atOnce, copies, onProgress, onAnswer } = options;
+  const { counts, signal, atOnce, copies, onProgress = async () => undefined, onAnswer } = options;
   const queue = [...deliveries.entries()];
   let done = 0;
   async function work() {
