@@ -1,10 +1,10 @@
 // Draws the screenshots of the docs with Debian's Chromium: `node tools/screenshots.mjs [--only twice]`. Each page has
 // an entry below: it starts what the page needs, brings it into the state to be shown, and ends it.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import sharp from "sharp";
@@ -56,59 +56,54 @@ const pages = {
         .reduce((rows, hasText) => rows.filter({ hasText }), page.locator("tr"))
         .first()
         .waitFor();
-    // Two processes: two clients.
-    const [first, second] = await Promise.all([runClient(local.env()), runClient(local.env())]);
-    await first.tell('lock = await redlock.acquire("invoice:42", { ttl: 60_000, fencing: true })');
+    const lock = { ttl: 60_000, fencing: true };
+    const { endpointsFromEnv, Redlock } = await load("src/index.ts");
+    const { Idempotency } = await load("src/idempotency/index.ts");
+    const redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()) });
+    const idempotency = new Idempotency(redlock);
+    const held = await redlock.acquire("invoice:42", lock);
     await shown("invoice:42", "acquired", "1, 2, 3");
-    const waiting = second.tell('lock = await redlock.acquire("invoice:42", { ttl: 60_000, fencing: true })');
-    await first.tell('await idempotency.run("evt_1", () => "paid")');
-    await first.tell('await idempotency.run("evt_1", () => "paid twice")');
-    await first.tell("await lock.release()");
-    await waiting;
+    const other = runWaiter(local.env(), lock);
+    await shown("invoice:42", "held by another");
+    for (const result of ["paid", "paid twice"]) await idempotency.run("evt_1", () => result);
+    await held.release();
+    await other.hasLock;
     await page.getByRole("article", { name: "endpoint-3" }).getByLabel("lose replies").click();
     await page.getByText("up, 1 fault").waitFor();
-    await second.tell("await lock.extend(60_000)");
-    await first.tell('lock = await redlock.acquire("report/daily", { ttl: 60_000 })');
+    other.extend();
+    await shown("invoice:42", "extended", "1, 2");
+    await redlock.acquire("report/daily", { ttl: 60_000 });
     await shown("report/daily", "acquired", "1, 2");
     await shown("report/daily", "lock");
     await page.mouse.move(0, 0);
     await page.evaluate(() => document.activeElement?.blur());
     return async () => {
-      first.end();
-      second.end();
+      other.end();
       await opened.close();
       await local.close();
     };
   },
 };
 
-/** A process with a client, which runs what it is told, one line after another. */
-async function runClient(env) {
+/** A second client, in a process of its own: it waits for the lock, and extends it when it is told to. */
+function runWaiter(env, options) {
   const program = `
-    import { createInterface } from "node:readline";
+    import { once } from "node:events";
     import { load } from ${JSON.stringify(pathToFileURL(join(project, "tools/load.mjs")).href)};
     const { endpointsFromEnv, Redlock } = await load("src/index.ts");
-    const { Idempotency } = await load("src/idempotency/index.ts");
-    const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env), timeout: 5_000 });
-    const idempotency = new Idempotency(redlock);
-    let lock;
-    console.log("ready");
-    for await (const line of createInterface({ input: process.stdin })) {
-      await eval("(async () => { " + line + " })()");
-      console.log("done");
-    }`;
+    const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
+    const lock = await redlock.acquire("invoice:42", { ...${JSON.stringify(options)}, wait: 60_000 });
+    console.log("has the lock");
+    await once(process.stdin, "data");
+    await lock.extend(60_000);
+    await once(process.stdin, "data");`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
     env: { ...process.env, ...env },
     stdio: ["pipe", "pipe", "inherit"],
   });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  await lines.next();
   return {
-    async tell(line) {
-      child.stdin.write(`${line}\n`);
-      const { done } = await lines.next();
-      if (done) throw new Error(`the client has failed at: ${line}`);
-    },
+    hasLock: once(child.stdout, "data"),
+    extend: () => child.stdin.write("\n"),
     end: () => child.kill(),
   };
 }
