@@ -4,7 +4,7 @@ import { hashKey } from "../../../src/idempotency/digest.ts";
 import { forgetKey, inspectKey } from "../../../src/idempotency/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import { type VirtualWorld, virtualWorld } from "../../support/virtual-client.ts";
+import { takes, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { runner, silence, textsOf } from "../../support/virtual-runs.ts";
 
 // What an operator sees of a key, and what is removed, exact to the millisecond.
@@ -161,4 +161,17 @@ describe("forget", () => {
     const again = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
     expect(again.error).toBeInstanceOf(QuorumError);
   });
+});
+
+test.each([
+  ["inspect", inspectKey],
+  ["forget", forgetKey],
+])("%s waits as long as its own timeout", async (_what, call) => {
+  const world = virtualWorld({ count: 1 });
+  const { idempotency, links, started } = runner(world);
+  links[0]!.fate = () => "lost";
+  const asked = watch<unknown>(call(idempotency, "key", { timeout: 70 }));
+  await started();
+  await takes(world.runtime, asked, 70);
+  expect(asked.error).toBeInstanceOf(QuorumError);
 });

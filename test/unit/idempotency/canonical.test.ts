@@ -2,7 +2,6 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalJson, canonicalKey } from "../../../src/idempotency/canonical.ts";
-import { rejection } from "../../support/outcomes.ts";
 import { seeded } from "../../support/seeded.ts";
 
 describe("the canonical text of JSON", () => {
@@ -99,19 +98,14 @@ describe("canonicalKey", () => {
 
   test("is at most as long as a key may be", async () => {
     expect(await canonicalKey("n".repeat(190), {})).toHaveLength(255);
+    await expect(canonicalKey("n".repeat(191), {})).rejects.toThrow(/name must have 1 … 190 characters/);
   });
 
-  test.each<[name: unknown, options: unknown, type: new () => Error, message: RegExp]>([
-    ["", {}, RangeError, /name must have 1 … 190 characters/],
-    ["n".repeat(191), {}, RangeError, /name must have 1 … 190/],
-    [{ order: 1 }, {}, TypeError, /name must be a string/],
-    ["refund", { exclude: "note" }, TypeError, /exclude must be an array/],
-    ["refund", { exclude: [7] }, TypeError, /a name of exclude/],
-    ["refund", { exclude: [""] }, RangeError, /a name of exclude/],
-    ["refund", { omit: ["note"] }, TypeError, /canonicalKey has no option "omit"/],
-  ])("refuses what is wrong: %#", async (name, options, type, message) => {
-    const error = await rejection(canonicalKey(name as string, {}, options as object));
-    expect(error).toBeInstanceOf(type);
-    expect(String(error)).toMatch(message);
+  test.each<[options: unknown, message: RegExp]>([
+    [{ exclude: "note" }, /exclude must be an array/],
+    [{ exclude: [7] }, /a name of exclude/],
+    [{ omit: ["note"] }, /canonicalKey has no option "omit"/],
+  ])("refuses the options %j", async (options, message) => {
+    await expect(canonicalKey("refund", {}, options as object)).rejects.toThrow(message);
   });
 });
