@@ -116,6 +116,7 @@ describe("checkOptions", () => {
     // Before any value is checked: it may be what is meant.
     [{ tl: 50 }, 'a lock has no option "tl"; did you mean ttl?', hints],
     [50, "options must be an object; did you mean { ttl: 50 }?", hints],
+    [[], "a lock needs an object of options", hints],
     // Not shown: instead of the options it may be a secret.
     ["the secret", "a lock needs an object of options", hints],
     [typed, "a lock needs an object of options before the function", hints],
@@ -154,6 +155,7 @@ describe("checkOptions", () => {
 
 test.each([
   ["expiresIn", "ttl wait", "ttl"],
+  ["lease", "ttl wait", "ttl"],
   [
     "ttl",
     "retention lease",

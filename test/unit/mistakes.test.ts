@@ -230,6 +230,9 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "forceRelease without the client": () => forceRelease(any("a"), any(undefined)),
     "an interval of other packages": () => once(redlock, "a", any({ interval: 60_000 }), none),
     "otel(redlock)": () => otel(any(redlock)),
+    "a misspelt option of otel": () => otel(any({ name: true })),
+    "a tracer that is none": () => otel(any({ tracer: {} })),
+    "a meter's name": () => otel(any({ meter: "m" })),
   },
   "a mailbox's handler that takes": Object.fromEntries(
     Object.entries<MailboxHandler<string>>({
