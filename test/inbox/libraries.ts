@@ -27,49 +27,44 @@ export interface Library {
 const drizzleOf = (sql: string, params: readonly string[]): SQL =>
   template(sql.split(/\$\d|\?/) as never, ...params);
 
-/** A pool of connections that each run one transaction. */
-export function onPg(url: string): Library {
+/** Runs one transaction on a connection of a pool. */
+async function inTransaction<Value>(
+  connection: { query(sql: string): Promise<unknown>; release(): void },
+  work: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    await connection.query("BEGIN");
+    const value = await work();
+    await connection.query("COMMIT");
+    return value;
+  } catch (error) {
+    await connection.query("ROLLBACK");
+    throw error;
+  } finally {
+    connection.release();
+  }
+}
+
+function onPg(url: string): Library {
   const pool = new pg.Pool({ connectionString: url, max: 20 });
-  // Connections that break while they are idle.
-  pool.on("error", () => undefined);
   return {
     async transaction(work) {
       const client = await pool.connect();
-      try {
-        await client.query("BEGIN");
-        const value = await work((sql, params) => client.query(sql, params));
-        await client.query("COMMIT");
-        return value;
-      } catch (error) {
-        await client.query("ROLLBACK");
-        throw error;
-      } finally {
-        client.release();
-      }
+      return inTransaction(client, () => work((sql, params) => client.query(sql, params)));
     },
     execute: (sql, params) => pool.query(sql, params),
     close: () => pool.end(),
   };
 }
 
-export function onMysql2(url: string, prepares = false): Library {
+function onMysql2(url: string, prepares = false): Library {
   const pool = mysql.createPool({ uri: url, connectionLimit: 20 });
   return {
     async transaction(work) {
-      const connection = await pool.getConnection();
-      try {
-        await connection.beginTransaction();
-        const value = await work((sql, params) =>
-          prepares ? connection.execute(sql, params) : connection.query(sql, params),
-        );
-        await connection.commit();
-        return value;
-      } catch (error) {
-        await connection.rollback();
-        throw error;
-      } finally {
-        connection.release();
-      }
+      const client = await pool.getConnection();
+      return inTransaction(client, () =>
+        work((sql, params) => (prepares ? client.execute(sql, params) : client.query(sql, params))),
+      );
     },
     execute: (sql, params) => pool.query(sql, params),
     close: () => pool.end(),
@@ -87,7 +82,7 @@ function inTurns(library: Library): Library {
   return { ...library, transaction };
 }
 
-export function onLibsql(url: string): Library {
+function onLibsql(url: string): Library {
   const client = createClient({ url });
   return inTurns({
     async transaction(work) {
