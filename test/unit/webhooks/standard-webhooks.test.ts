@@ -107,10 +107,6 @@ describe("the headers", () => {
     expect(await send({}, options)).toBe("missing-header");
   });
 
-  it.each([`${seconds}x`, `-${seconds}`])("have no time: %s", async (timestamp) => {
-    expect(await send({ timestamp })).toBe("malformed-header");
-  });
-
   it("split no genuine delivery at other places", async () => {
     // Signed as id, time and this body; then split so that a later time is read out of the body.
     const later = seconds + 86_400;
@@ -129,10 +125,4 @@ describe("the headers", () => {
     const sent = { id: dotted, signature: v1(`${dotted}.${seconds}.${body}`) };
     expect(await send(sent)).toEqual({ ...accepted, id: dotted });
   });
-});
-
-it.each([24, 25, 26, 64])("a secret may have %i bytes, with and without prefix and padding", (length) => {
-  for (const text of [`whsec_${key(length)}`, key(length), `whsec_${key(length)}`.replace(/=+$/, "")]) {
-    expect(() => standardWebhooks({ secret: text })).not.toThrow();
-  }
 });

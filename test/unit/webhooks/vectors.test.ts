@@ -196,33 +196,14 @@ describe.each(vectors.map((vector) => [`${vector.sender}, ${vector.from}`, vecto
       );
     });
 
-    it("does not read the request's body, imports its keys once, and parses only signed bodies", async () => {
-      const importKey = vi.spyOn(crypto.subtle, "importKey");
-      const parse = vi.spyOn(JSON, "parse");
-      try {
-        const by = providerOf(vector, { [keyName]: [key, other] });
-        expect(importKey).not.toHaveBeenCalled();
-        const request = new Request(vector.url, { method: "POST", headers, body });
-        await by.verify(request, new TextEncoder().encode(body));
-        // Once to verify, once to tag.
-        const imports = importKey.mock.calls.length;
-        expect(imports).toBeGreaterThanOrEqual(4);
-        await by.verify(request, new TextEncoder().encode(body));
-        expect(importKey).toHaveBeenCalledTimes(imports);
-        expect(request.bodyUsed).toBe(false);
-        const keys = await Promise.all(
-          importKey.mock.results.map(({ value }) => value as Promise<CryptoKey>),
-        );
-        // A public key may be exported; a secret may not.
-        for (const { type, extractable } of keys) expect([type, extractable]).not.toEqual(["secret", true]);
-        parse.mockClear();
-        expect(await accepts(by, { body: '{"id":"forged"}' })).toBe("bad-signature");
-        // A JWT is signed by itself: it may have been parsed, but not the body.
-        expect(JSON.stringify(parse.mock.calls)).not.toContain("forged");
-      } finally {
-        importKey.mockRestore();
-        parse.mockRestore();
-      }
+    it("does not read the request's body, and parses no body that is not signed", async () => {
+      const request = new Request(vector.url, { method: "POST", headers, body });
+      await provider.verify(request, new TextEncoder().encode(body));
+      expect(request.bodyUsed).toBe(false);
+      using parse = vi.spyOn(JSON, "parse");
+      expect(await accepts(provider, { body: '{"id":"forged"}' })).toBe("bad-signature");
+      // A JWT is signed by itself, and may have been parsed.
+      expect(JSON.stringify(parse.mock.calls)).not.toContain("forged");
     });
   },
 );
