@@ -14,66 +14,43 @@ import {
 } from "../../src/check/check.ts";
 import { nameHere } from "../../src/check/foreign-options.ts";
 
-/** What a check returns, or the name of the error that it throws. */
-function outcome(check: () => unknown): unknown {
-  try {
-    return check();
-  } catch (error) {
-    return (error as Error).name;
+test.each<[value: unknown, number?: ErrorConstructor, integer?: ErrorConstructor]>([
+  [2],
+  [5],
+  [2.5, undefined, RangeError],
+  [1.999, RangeError, RangeError],
+  [5.001, RangeError, RangeError],
+  [NaN, RangeError, RangeError],
+  [Infinity, RangeError, RangeError],
+  ["3", TypeError, TypeError],
+  [3n, TypeError, TypeError],
+])("a number, or an integer, between 2 and 5: %s", (value, number, integer) => {
+  for (const [check, error] of [
+    [checkNumber, number],
+    [checkInteger, integer],
+  ] as const) {
+    const checked = () => check("n", value as number, 2, 5);
+    if (error) expect(checked).toThrow(error);
+    else expect(checked()).toBe(value);
   }
-}
-
-describe("checkNumber and checkInteger", () => {
-  test.each<[value: unknown, number: unknown, integer: unknown]>([
-    [2, 2, 2],
-    [5, 5, 5],
-    [2.5, 2.5, "RangeError"],
-    [1, "RangeError", "RangeError"],
-    [1.999, "RangeError", "RangeError"],
-    [5.001, "RangeError", "RangeError"],
-    [6, "RangeError", "RangeError"],
-    [NaN, "RangeError", "RangeError"],
-    [Infinity, "RangeError", "RangeError"],
-    ["3", "TypeError", "TypeError"],
-    [3n, "TypeError", "TypeError"],
-    [undefined, "TypeError", "TypeError"],
-  ])("of %s between 2 and 5", (value, number, integer) => {
-    expect(outcome(() => checkNumber("n", value as number, 2, 5))).toBe(number);
-    expect(outcome(() => checkInteger("n", value as number, 2, 5))).toBe(integer);
-  });
-
-  test("accept Infinity where it is a bound, but as a number only", () => {
-    expect(checkNumber("n", Infinity, 0, Infinity)).toBe(Infinity);
-    expect(outcome(() => checkInteger("n", Infinity, 0, Infinity))).toBe("RangeError");
-  });
 });
 
-describe("checkType", () => {
-  test("returns a value of the type", () => {
-    const given = {};
-    expect(checkType("options", given, "object")).toBe(given);
-    expect(checkType("name", "", "string")).toBe("");
-    expect(checkType("fencing", false, "boolean")).toBe(false);
-    expect(checkType("hook", outcome, "function")).toBe(outcome);
-  });
+test("a number may be infinite, if that is its bound", () => {
+  expect(checkNumber("n", Infinity, 0, Infinity)).toBe(Infinity);
+  expect(() => checkInteger("n", Infinity, 0, Infinity)).toThrow(RangeError);
+});
 
-  test.each<[value: unknown, type: string, message: string]>([
-    [undefined, "object", "it is missing: it must be an object"],
-    [undefined, "string", "it is missing: it must be a string"],
-    [null, "object", "it must be an object, got null"],
-    [null, "string", "it must be a string, got null"],
-    ["text", "object", 'it must be an object, got "text"'],
-    ['"', "number", 'it must be a number, got "\\""'],
-    ["x".repeat(81), "number", `it must be a number, got "${"x".repeat(80)}"`],
-    [7, "string", "it must be a string, got number"],
-    [true, "function", "it must be a function, got boolean"],
-    [new Date(), "string", "it must be a string, got Date"],
-    [[], "string", "it must be a string, got an empty array"],
-    [Object.create(null), "string", "it must be a string, got object"],
-    [{ constructor: undefined }, "string", "it must be a string, got object"],
-  ])("refuses %s as %s", (value, type, message) => {
-    expect(() => checkType("it", value, type)).toThrow(new TypeError(message));
-  });
+test.each<[value: unknown, type: string, message: string]>([
+  [undefined, "object", "it is missing: it must be an object"],
+  [null, "object", "it must be an object, got null"],
+  ['"', "number", 'it must be a number, got "\\""'],
+  ["x".repeat(81), "number", `it must be a number, got "${"x".repeat(80)}"`],
+  [7, "string", "it must be a string, got number"],
+  [new Date(), "string", "it must be a string, got Date"],
+  [[], "string", "it must be a string, got an empty array"],
+  [Object.create(null), "string", "it must be a string, got object"],
+])("%s is no %s", (value, type, message) => {
+  expect(() => checkType("it", value, type)).toThrow(new TypeError(message));
 });
 
 test.each(["\ud83d", "a\udd12b", "\udd12\ud83d"])("half of a surrogate pair is no text: %j", (text) => {
@@ -128,13 +105,9 @@ describe("checkOptions", () => {
     ["a letter more", "ttll", "ttl"],
     ["a letter more at the beginning", "await", "wait"],
     ["a letter less", "tl", "ttl"],
-    ["a letter less in the middle", "wat", "wait"],
     ["another letter", "tll", "ttl"],
-    ["another letter at the end", "waig", "wait"],
     ["two letters exchanged", "wiat", "wait"],
-    ["two letters exchanged at the end", "tlt", "ttl"],
     ["other cases", "TTL", "ttl"],
-    ["lower case", "id", "ID"],
     ["what other packages call it", "duration", "ttl"],
     ["a word in front", "lockTTL", "ttl"],
     ["the first four letters, and the nearest in length", "fence", "fencing"],
