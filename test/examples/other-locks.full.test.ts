@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import { Redlock, type RedlockOptions } from "../../src/index.ts";
 import { forceRelease } from "../../src/inspect/index.ts";
 import { compile, openProject } from "../docs/compile.ts";
 import { beyondTests } from "../support/beyond-tests.ts";
@@ -25,18 +25,12 @@ type Any = any;
 const load = async (path: string): Promise<Any> => import(/* @vite-ignore */ path);
 const inPackages = (path: string) => join(packages, path);
 
-/** The client of one process, and its events. */
-function processOf(options: Partial<RedlockOptions> = {}) {
-  const events: RedlockEvent[] = [];
-  const { endpoints } = at.local;
-  const onEvent = (event: RedlockEvent) => void events.push(event);
-  const redlock = new Redlock({ endpoints, timeout: beyondTests, onEvent, ...options });
-  const seen = (type: RedlockEvent["type"]) => until(() => events.some((event) => event.type === type));
-  return { redlock, seen };
-}
+/** The client of one process. */
+const processOf = (options: Partial<RedlockOptions> = {}) =>
+  new Redlock({ endpoints: at.local.endpoints, timeout: beyondTests, ...options });
 
 it("compile against the types of the packages", async () => {
-  const paths = ["tanstack-ai/locks.ts", "chat-sdk/state.ts", "chat-sdk/mailbox.ts", "medusa/locking.ts"];
+  const paths = ["tanstack-ai/locks.ts", "chat-sdk/state.ts", "medusa/locking.ts"];
   const programs = paths.map((path) => {
     const page = join("examples", path);
     const text = readFileSync(page, "utf8");
@@ -68,7 +62,7 @@ describe("examples/tanstack-ai", () => {
 
   it("aborts the section's signal when the lock is lost, and rejects", async () => {
     const key = randomUUID();
-    const { redlock } = processOf({ ttl: 2_000 });
+    const redlock = processOf({ ttl: 2_000 });
     const store = await storeOf(redlock);
     const lost = store.withLock(key, async (signal: AbortSignal) => {
       await forceRelease(redlock, `tanstack-ai:${key}`);
@@ -79,23 +73,18 @@ describe("examples/tanstack-ai", () => {
   });
 });
 
-type Handle = (text: string, skipped: readonly string[]) => Promise<void>;
-
-/** An instance of a bot with a state of its own: only what an example replaces is shared. */
-async function startBot(handle: Handle, options: object = {}, example = "state") {
+/** An instance of a bot with a state of its own: only the locks are shared. */
+async function startBot(handle: (text: string) => Promise<void>) {
   const { Chat } = await load(inPackages("chat/dist/index.js"));
   const { createMemoryState } = await load(inPackages("@chat-adapter/state-memory/dist/index.js"));
   const { createMockAdapter, createTestMessage } = await load(
     inPackages("@chat-adapter/tests/dist/index.js"),
   );
-  const [replace]: Any[] = Object.values(await load(resolve(`examples/chat-sdk/${example}.ts`)));
-  const { redlock } = processOf();
+  const { withRedlock } = await load(resolve("examples/chat-sdk/state.ts"));
   const slack = createMockAdapter("slack");
-  const state = replace(createMemoryState(), redlock);
-  const bot = new Chat({ userName: "bot", adapters: { slack }, state, logger: "silent", ...options });
-  bot.onNewMention((_thread: Any, { text }: Any, context: Any) =>
-    handle(text, context?.skipped.map((message: Any) => message.text) ?? []),
-  );
+  const state = withRedlock(createMemoryState(), processOf());
+  const bot = new Chat({ userName: "bot", adapters: { slack }, state, logger: "silent" });
+  bot.onNewMention((_thread: Any, { text }: Any) => handle(text));
   await bot.initialize();
   const receive = (threadId: string, text: string): Promise<void> =>
     bot.processMessage(slack, threadId, createTestMessage(randomUUID(), text, { threadId, isMention: true }));
@@ -139,70 +128,6 @@ describe("examples/chat-sdk", () => {
     await other.releaseLock(next);
     expect(await other.extendLock(next, 30_000)).toBe(false);
     await one.releaseLock((await one.acquireLock(thread, 30_000))!);
-  });
-});
-
-describe("examples/chat-sdk with a mailbox", () => {
-  /** Two instances, and a thread. */
-  async function startTwo(handle: Handle) {
-    const start = () => startBot(handle, { concurrency: "queue" }, "mailbox");
-    const [one, other] = await Promise.all([start(), start()]);
-    return { one, other, thread: `slack:C1:${randomUUID()}` };
-  }
-  const entryOf = (id: string) => ({ message: { id }, enqueuedAt: 0, expiresAt: 2 ** 50 });
-  const idle: Handle = async () => undefined;
-
-  it("handles what arrives at another instance during an answer", async () => {
-    const entered = gate();
-    const mayLeave = gate();
-    const handled: [string, readonly string[]][] = [];
-    const { one, other, thread } = await startTwo(async (text, skipped) => {
-      entered.open();
-      await mayLeave.passed;
-      handled.push([text, skipped]);
-    });
-    const first = one.receive(thread, "first");
-    await entered.passed;
-    await other.receive(thread, "second");
-    await other.receive(thread, "third");
-    mayLeave.open();
-    await first;
-    expect(handled).toEqual([
-      ["first", []],
-      ["third", ["second"]],
-    ]);
-    await other.receive(thread, "fourth");
-    expect(handled.at(-1)).toEqual(["fourth", []]);
-  });
-
-  it("ends the turn with the last look, and has a message that came before it", async () => {
-    const { one, other, thread } = await startTwo(idle);
-    const lock = (await one.state.acquireLock(thread, 30_000))!;
-    expect(await other.state.acquireLock(thread, 30_000)).toBe(null);
-    await other.state.enqueue(thread, entryOf("a"), 10);
-    expect(await one.state.dequeue(thread)).toMatchObject(entryOf("a"));
-    // It takes all messages, handles them, and looks again.
-    expect(await one.state.dequeue(thread)).toBe(null);
-    expect(await other.state.acquireLock(thread, 30_000)).toBe(null);
-    expect(await one.state.extendLock(lock, 30_000)).toBe(true);
-    expect(await one.state.dequeue(thread)).toBe(null);
-    const next = (await other.state.acquireLock(thread, 30_000))!;
-    await one.state.releaseLock(lock);
-    expect(await other.state.extendLock(next, 30_000)).toBe(true);
-    await other.state.releaseLock(next);
-  });
-
-  it("leaves a message to the next turn whose turn was refused before the last look, and which came after it", async () => {
-    const { one, other, thread } = await startTwo(idle);
-    const lock = (await one.state.acquireLock(thread, 30_000))!;
-    expect(await other.state.acquireLock(thread, 30_000)).toBe(null);
-    expect(await one.state.dequeue(thread)).toBe(null);
-    await one.state.releaseLock(lock);
-    expect(await other.state.enqueue(thread, entryOf("a"), 10)).toBe(1);
-    const next = (await one.state.acquireLock(thread, 30_000))!;
-    expect(await one.state.dequeue(thread)).toMatchObject(entryOf("a"));
-    await one.state.releaseLock(next);
-    expect(await one.state.queueDepth(thread)).toBe(0);
   });
 });
 
