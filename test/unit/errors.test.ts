@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import vm from "node:vm";
 import { describe, expect, test } from "vitest";
 import { serverRemedies } from "../../src/cli/doctor/remedies.ts";
@@ -56,35 +57,6 @@ test("each error has its code and the message that is in errors.txt, and lists n
   await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("errors.txt");
 });
 
-const said = [
-  "NOPERM this user has no permissions to run the 'evalsha' command",
-  "NOPERM this user has no permissions to access one of the keys used as arguments",
-  "ERR The user executing the script can't run this command or subcommand script: 1a, on @user_script:8.",
-  "ERR The user executing the script can't access at least one of the keys mentioned in the command",
-  "ERR ACL failure in script: User a has no permissions to run the 'time' command script: 8a2f",
-  "ERR unknown command 'EVAL', with args beginning with: 'x'",
-  "ERR Unknown Redis command called from script script: 1a, on @user_script:8.",
-  "ERR Command is not available: 'DELEX'. See https://upstash.com/docs/redis for details",
-  "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'",
-  "ERR Unexpected flag in script shebang: allow-key-locking",
-  "CROSSSLOT Keys in request don't hash to the same slot",
-  "MOVED 866 10.0.0.7:6379",
-  "ASK 866 10.0.0.7:6379",
-  "ERR max daily request limit exceeded. Limit: 10000, Usage: 10000. See https://upstash.com",
-  "ERR max requests limit exceeded. Limit: 500000, Usage: 500000. See https://upstash.com",
-  "ERR max request size exceeded. Limit: 10485760 bytes, Actual: 10485801 bytes",
-  "LOADING Redis is loading the dataset in memory",
-  "READONLY You can't write against a read only replica.",
-  "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-  "OOM command not allowed when used memory > 'maxmemory'.",
-  "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
-  "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-  "CLUSTERDOWN The cluster is down",
-  "TRYAGAIN Multiple keys request during rehashing of slot",
-  "NOREPLICAS Not enough good replicas to write.",
-  "NOSCRIPT No matching script. Please use EVAL.",
-];
-
 describe("fields", () => {
   test("QuorumError: votes, and the first failure as cause", () => {
     const given = [
@@ -109,13 +81,15 @@ describe("fields", () => {
     expect(named).toEqual(expect.arrayContaining([...permanentErrors]));
   });
 
-  test("EndpointError: what servers say is permanent, or passes, as in server-errors.txt", async () => {
-    // As the servers write them: Redis 6.2, 7.0 and 7.4, Valkey 8, and Upstash.
-    const lines = said.map((each) => {
-      const { permanent } = new EndpointError("eu", "redis", each);
-      return `${permanent ? "permanent" : "passes   "}  ${each}`;
-    });
-    await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("server-errors.txt");
+  // As the servers write them: Redis 6.2, 7.0 and 7.4, Valkey 8, and Upstash.
+  test("EndpointError: what servers say is permanent, or passes, as in server-errors.txt", () => {
+    const file = readFileSync(new URL("server-errors.txt", import.meta.url), "utf8");
+    const lines = [...file.matchAll(/^(permanent|passes) +(.+)$/gm)];
+    expect(lines.length).toBeGreaterThan(20);
+    for (const [, expected, said = ""] of lines) {
+      const { permanent } = new EndpointError("eu", "redis", said);
+      expect(permanent, said).toBe(expected === "permanent");
+    }
   });
 
   test("EndpointError: a Cluster's client that was redirected too often may get through later", () => {

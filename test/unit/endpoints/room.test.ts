@@ -8,13 +8,13 @@ function fill(room: Room): number {
   return taken;
 }
 
-/** The places after so many answers, in a room that is full all the time. */
-function placesAfter(answers: readonly (readonly [count: number, Promptness | undefined])[]): number {
+/** The places after so many answers of each kind, in a room that is full all the time. */
+function placesAfter(answers: string): number {
   const room = new Room(10);
   let taken = fill(room);
-  for (const [count, promptness] of answers) {
-    for (let answer = 0; answer < count; answer += 1) {
-      room.leave(promptness);
+  for (const [, count, promptness] of answers.matchAll(/(\d+) (\w+)/g)) {
+    for (let answer = 0; answer < Number(count); answer += 1) {
+      room.leave(promptness === "unsent" ? undefined : (promptness as Promptness));
       taken += fill(room) - 1;
     }
   }
@@ -22,29 +22,15 @@ function placesAfter(answers: readonly (readonly [count: number, Promptness | un
 }
 
 describe("the places", () => {
-  test.each<[what: string, answers: [number, Promptness | undefined][], places: number]>([
-    ["are 100 at first", [], 100],
-    ["are one more with each early answer", [[30, "early"]], 130],
-    [
-      "are one fewer with each late answer, but not fewer than at first",
-      [
-        [100, "early"],
-        [30, "late"],
-      ],
-      170,
-    ],
-    ["are not fewer than at first for late answers: an endpoint may be far away", [[30, "late"]], 100],
-    ["are one fewer with each answer that did not come in time", [[30, "never"]], 70],
-    ["are ten at least", [[300, "never"]], 10],
-    [
-      "come back with answers that take as long as usual",
-      [
-        [300, "never"],
-        [300, "usual"],
-      ],
-      100,
-    ],
-    ["stay where nothing was sent", [[30, undefined]], 100],
+  test.each<[what: string, answers: string, places: number]>([
+    ["are 100 at first", "", 100],
+    ["are one more with each early answer", "30 early", 130],
+    ["are one fewer with each late answer, but not fewer than at first", "100 early, 30 late", 170],
+    ["are not fewer than at first for late answers: an endpoint may be far away", "30 late", 100],
+    ["are one fewer with each answer that did not come in time", "30 never", 70],
+    ["are ten at least", "300 never", 10],
+    ["come back with answers that take as long as usual", "300 never, 300 usual", 100],
+    ["stay where nothing was sent", "30 unsent", 100],
   ])("%s", (_, answers, places) => {
     expect(placesAfter(answers)).toBe(places);
   });
