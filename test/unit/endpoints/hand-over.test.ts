@@ -40,20 +40,6 @@ describe("a client", () => {
     expect(given).toEqual(numbers(102));
   });
 
-  test("is not given a command whose caller gives up before, and the caller hears of it at once", async () => {
-    const { given, answers, send } = rig();
-    for (const number of numbers(100)) void send(number);
-    const controller = new AbortController();
-    const { signal } = controller;
-    const waiting = rejection(send(100, signal));
-    void send(101);
-    controller.abort();
-    expect(String(await waiting)).toContain("others were sent first");
-    answers[0]!("OK");
-    await turn();
-    expect(given).toEqual([...numbers(100), 101]);
-  });
-
   test("has what its callers have given up until it answers that, too", async () => {
     const { given, answers, send } = rig();
     const controller = new AbortController();

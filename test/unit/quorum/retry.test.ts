@@ -39,15 +39,9 @@ function rig(
   return { runtime, begun, reported, call, progress: () => progress };
 }
 
-test.each<
-  [
-    what: string,
-    context: Context,
-    attempts: Parameters<typeof rig>[1],
-    begun: readonly number[],
-    ends: number,
-  ]
->([
+type Row = [what: string, Context, attempts: Parameters<typeof rig>[1], begun: number[], ends: number];
+
+test.each<Row>([
   ["go on for as long as wait", {}, [{}], [0, 10, 20, 25], 25],
   ["are one where none may succeed any more", {}, [{ next: "end" }], [0], 0],
   ["are one without waiting", { wait: 0 }, [{}], [0], 0],
@@ -63,13 +57,7 @@ test.each<
   ["are one where the endpoints refuse for good", {}, [{ votes: refusing(401) }], [0], 0],
   ["are one even at once then", {}, [{ votes: refusing(401), next: "at-once" }], [0], 0],
   ["wait as long as the endpoints ask for", {}, [{ votes: refusing(429, 15) }, {}], [0, 15, 25], 25],
-  [
-    "which also counts before one at once",
-    {},
-    [{ votes: refusing(429, 15), next: "at-once" }, {}],
-    [0, 15, 25],
-    25,
-  ],
+  ["wait so even at once", {}, [{ votes: refusing(429, 15), next: "at-once" }, {}], [0, 15, 25], 25],
   ["are one where the endpoints ask for more than wait", {}, [{ votes: refusing(429, 26) }], [0], 0],
   ["may not pause at all", { backoff: () => 0, wait: 1 }, [{ takes: 0.5 }], [0, 0.5], 1],
 ])("attempts %s", async (_, context, attempts, begun, ends) => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as custom from "../../../src/webhooks/custom/index.ts";
 import { type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { bytes } from "./outcome.ts";
-import { make, vectorOf, vectors } from "./vectors.ts";
+import { make, providerOf, type Vector, vectorOf, vectors } from "./vectors.ts";
 
 // What a person reads who made a mistake: at set-up, or in the log when a delivery is refused. The rows are in
 // mistakes.json.
@@ -95,6 +95,16 @@ test.each(Object.keys(own))("%s needs options", (call) => {
   expect(() => provider(call, null)).toThrow(new TypeError(`${call} needs an object of options`));
 });
 
+/** What the error says when a provider with these options refuses a genuine delivery. */
+async function refusalOf(vector: Vector, options: object): Promise<string> {
+  const { url, headers, body } = vector;
+  const request = new Request(url, { method: "POST", headers });
+  const error: Error = await providerOf(vector, options)
+    .verify(request, bytes(body))
+    .catch((thrown) => thrown);
+  return error.message;
+}
+
 const compared = "https://shop.example/hook?…";
 
 test.each([
@@ -103,18 +113,11 @@ test.each([
   ["square", { url: "https://me:hidden@shop.example/hook?key=hidden" }, compared],
   ["square", { url: () => `https://shop.example/${"long".repeat(10_000)}` }, "https://shop.example/longlong"],
   ["twilio", { url: () => "/hook" }, "/hook"],
-])("%s with %j names the URL that it has compared, without a secret", async (call, options, url) => {
+])("%s with %j names the URL that it has compared, without a secret", async (call, options, named) => {
   const vector = vectorOf(call);
-  const headers = vector.headers;
-  const by = provider(call, {
-    ...vector.options,
-    ...options,
-    secret: vector.other,
-    ...(call === "hubspot" && { now: () => vector.now }),
-  });
-  const request = new Request("https://shop.example/hook?hidden=1", { method: "POST", headers });
-  const { message } = await by.verify(request, bytes(vector.body)).catch((thrown) => thrown);
-  expect(message).toContain(` another URL than ${url}`);
+  const url = "https://shop.example/hook?hidden=1";
+  const message = await refusalOf({ ...vector, url }, { ...options, secret: vector.other });
+  expect(message).toContain(` another URL than ${named}`);
   expect(message).toMatch(
     /: if a proxy changes host or protocol, set the option url to the URL that the sender calls$/,
   );
@@ -124,11 +127,7 @@ test.each([
 });
 
 test("qstash names the URL that the message was not signed for", async () => {
-  const vector = vectorOf("qstash");
-  const url = "https://other.example/hook?key=hidden";
-  const by = provider("qstash", { ...vector.options, url, now: () => vector.now });
-  const request = new Request(vector.url, { method: "POST", headers: vector.headers });
-  const { message } = await by.verify(request, bytes(vector.body)).catch((thrown) => thrown);
+  const message = await refusalOf(vectorOf("qstash"), { url: "https://other.example/hook?key=hidden" });
   expect(message).toBe("qstash: the JWT's claim sub differs from https://other.example/hook?…");
 });
 
