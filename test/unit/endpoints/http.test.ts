@@ -95,6 +95,13 @@ describe("the size of a reply", () => {
 });
 
 describe("httpEndpoint", () => {
+  test("has the name and the dialect of its host, unless told otherwise", () => {
+    const at = { url: "https://eu1.upstash.io", token };
+    expect(httpEndpoint(at)).toMatchObject({ name: "eu1.upstash.io", dialect: "upstash" });
+    const told = { name: "eu", dialect: "redis" } as const;
+    expect(httpEndpoint({ ...at, ...told })).toMatchObject(told);
+  });
+
   test.each(["", "with space", "line\nbreak", "ü", undefined, 7, "\u007f", "a\u0000"])(
     "refuses the token %j, and does not repeat it",
     (wrong) => {
