@@ -1,11 +1,7 @@
-import { chmod, mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Redis } from "ioredis";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import { RedisConnection } from "../../local/src/rest/redis/connection.ts";
-import { startRedis } from "../../local/src/rest/redis/process.ts";
-import { redisServer } from "./redis-servers.ts";
+import { startServerWith } from "./redis-servers.ts";
 
 /** A real redis-server on which not everything is allowed. */
 export interface LimitedRedis {
@@ -22,11 +18,7 @@ let users = 0;
 
 /** @param flags more of redis-server's command line */
 export async function startLimitedRedis(...flags: readonly string[]): Promise<LimitedRedis> {
-  const directory = await mkdtemp(join(tmpdir(), "redlock-edge-limited-"));
-  const program = join(directory, "redis-server.sh");
-  await writeFile(program, `#!/bin/sh\nexec "${redisServer}" "$@" ${flags.join(" ")}\n`);
-  await chmod(program, 0o755);
-  const server = await startRedis(program, directory);
+  const server = await startServerWith(...flags);
   const connection = await RedisConnection.open(server.url);
   const execute = async (...command: readonly string[]) => (await connection.send([command]))[0];
   const addUser = async (rights: readonly string[]) => {

@@ -1,8 +1,9 @@
-import { mkdtemp } from "node:fs/promises";
+import { chmod, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type LocalEndpoints, start } from "../../local/src/index.ts";
-import { startRedis } from "../../local/src/rest/redis/process.ts";
+import { RedisConnection } from "../../local/src/rest/redis/connection.ts";
+import { type RedisProcess, startRedis } from "../../local/src/rest/redis/process.ts";
 import type { Dialect } from "../../src/index.ts";
 import { redisServer, requireInCi } from "./programs.ts";
 
@@ -44,7 +45,27 @@ export async function openRealEndpoints(count: number, dialect?: Dialect): Promi
 
 /** The URL of a new server. It ends with the worker. */
 export async function startServer(): Promise<string> {
+  return (await startServerWith()).url;
+}
+
+/** A new server with more flags on its command line. It ends with the worker, unless it is killed before. */
+export async function startServerWith(...flags: readonly string[]): Promise<RedisProcess> {
   const directory = await mkdtemp(join(tmpdir(), "redis-rest-local-"));
-  const { url } = await startRedis(redisServer!, directory);
-  return url;
+  const program = join(directory, "redis-server.sh");
+  await writeFile(program, `#!/bin/sh\nexec "${redisServer}" "$@" ${flags.join(" ")}\n`);
+  await chmod(program, 0o755);
+  return startRedis(program, directory);
+}
+
+/** The reply to one command, on a connection of its own. */
+export async function askServer(port: number, ...command: readonly (string | number)[]): Promise<unknown> {
+  const connection = await RedisConnection.open(`redis://127.0.0.1:${port}`);
+  const [reply] = await connection.send([command.map(String)]).finally(() => connection.close());
+  if (reply instanceof Error) throw reply;
+  return textsIn(reply);
+}
+
+function textsIn(reply: unknown): unknown {
+  if (Array.isArray(reply)) return reply.map(textsIn);
+  return reply instanceof Uint8Array ? String(reply) : reply;
 }

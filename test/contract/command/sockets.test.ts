@@ -45,7 +45,7 @@ describe.skipIf(!redisServer)("through sockets", () => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {
-    cluster = await startRedisCluster(redisServer!);
+    cluster = await startRedisCluster();
     urls = await Promise.all([1, 2, 3].map(async () => withPassword(await startServer())));
     env = Object.fromEntries(urls.map((url, index) => [`REDIS_URL_${index + 1}`, url]));
     const opened = await Promise.all(urls.map((url) => createClient({ url }).connect()));

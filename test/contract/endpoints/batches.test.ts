@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalEndpoints, start } from "../../../local/src/index.ts";
+import { type LocalEndpoint, type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { httpEndpoint, type QuorumError, Redlock, type RedlockEvent } from "../../../src/index.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { type RawReply, type RawRequest, startRawServer } from "../../support/raw-server.ts";
+import type { RawReply, RawRequest } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
 
 // Many calls at once share requests. The endpoints are local ones, behind gateways that see every request.
@@ -17,7 +17,7 @@ let gateways: Gateway[];
 
 beforeAll(async () => {
   local = await start({ count: 3, engine: "embedded" });
-  gateways = await Promise.all(local.endpoints.map(startGateway));
+  gateways = await Promise.all(local.endpoints.map((each) => startGateway(each)));
 });
 
 afterAll(async () => {
@@ -74,8 +74,11 @@ test.each<[string, RawReply]>([
 ])(
   "an endpoint without /pipeline %s is refused with the option that it needs, and works with that",
   async (_, answer) => {
-    const server = await startRawServer(forward(answer));
-    const common = { url: server.url, token: local.endpoints[0]!.token };
+    const [target] = local.endpoints as [LocalEndpoint];
+    const server = await startGateway(target, {
+      answer: ({ path }) => (path === "/pipeline" ? answer : undefined),
+    });
+    const common = { url: server.url, token: target.token };
     const redlock = new Redlock({ endpoints: [common], ttl, timeout, wait: 0 });
     const errors = await Promise.all(names(2).map((name) => rejection(redlock.acquire(name))));
     for (const error of errors)
@@ -123,17 +126,3 @@ test("what waits for a free request until its timeout was never sent, so it cost
   const sent = gateway!.requests.slice(before);
   expect(sent.filter(({ body }) => body.includes(late))).toEqual([]);
 });
-
-/** Answers `/pipeline` itself, and forwards everything else to the first endpoint. */
-function forward(answer: RawReply) {
-  return async ({ path, headers, body }: RawRequest): Promise<RawReply> => {
-    if (path === "/pipeline") return answer;
-    const { authorization = "" } = headers;
-    const response = await fetch(local.endpoints[0]!.url, {
-      method: "POST",
-      headers: { authorization },
-      body,
-    });
-    return { status: response.status, body: await response.text() };
-  };
-}
