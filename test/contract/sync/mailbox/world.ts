@@ -14,7 +14,7 @@ export const ttl = 1_000;
 export const never: MailboxHandler<string> = () => new Promise(() => undefined);
 export const nothing: MailboxHandler<string> = () => undefined;
 
-/** Clients of one mailbox, in virtual time. The value of a message is its id. */
+/** Two clients of one mailbox, and more, in virtual time. The value of a message is its id. */
 export function newWorld(count = 3) {
   const world = syncWorld([mailboxScript], { count });
   const { runtime } = world;
@@ -43,11 +43,24 @@ export function newWorld(count = 3) {
     for (const link of links) link.fate = () => "lost";
   };
   /** What a call returns within so many ms. */
-  const after = async <Value>(ms: number, call: Promise<Value>) => {
+  const within = async <Value>(ms: number, call: Promise<Value>) => {
     const watched = watch(call);
     await runtime.advance(ms);
     if (!watched.settled) throw new Error(`it takes more than ${ms} ms`);
     return call;
   };
-  return { ...world, pause, handled, slowly, mailbox, post, end, after };
+  const [first, second] = [world.client(), world.client()];
+  /** The first client takes the turn with the message `a`, and has held it for 10 ms. By default it takes 50 ms for each. */
+  const hold = async (handler = slowly(50), given: Parameters<typeof post>[3] = {}) => {
+    const holding = watch(post(first, "a", handler, given));
+    await runtime.advance(10);
+    return holding;
+  };
+  /** The second client posts these, one after another, each within a ms. */
+  const leave = async (texts: readonly string[], given: Parameters<typeof post>[3] = {}) => {
+    const posted = [];
+    for (const text of texts) posted.push(await within(1, post(second, text, undefined, given)));
+    return posted.map(({ status }) => status);
+  };
+  return { ...world, first, second, pause, handled, slowly, mailbox, post, hold, leave, end, within };
 }
