@@ -8,6 +8,34 @@ import { build } from "esbuild";
 export const project = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
+ * Bundles a TypeScript module of this project for Node.
+ *
+ * @param {string} entry path relative to the project, for example `local/src/index.ts`
+ * @param {import("esbuild").BuildOptions & { name?: string }} [options] more options of esbuild, and the bundle's name if one
+ *   process makes several of an entry
+ * @returns {Promise<string>} the path of the bundle, which the caller removes
+ */
+export async function bundle(entry, { name = entry, ...options } = {}) {
+  // Inside node_modules: packages are resolved from there, and it is never committed.
+  const directory = join(project, "node_modules", ".cache", "redlock-edge");
+  const outfile = join(directory, `${name.replace(/\W+/g, "-")}-${process.pid}.mjs`);
+  await mkdir(directory, { recursive: true });
+  await build({
+    absWorkingDir: project,
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    sourcemap: "inline",
+    logLevel: "silent",
+    ...options,
+  });
+  return outfile;
+}
+
+/**
  * Imports a TypeScript module of this project into Node: bundles it with esbuild, without packages, and imports the
  * bundle.
  *
@@ -18,23 +46,8 @@ export const project = dirname(dirname(fileURLToPath(import.meta.url)));
  * const { start } = await load("local/src/index.ts");
  */
 export async function load(entry) {
-  // Inside node_modules: packages are resolved from there, and it is never committed.
-  const directory = join(project, "node_modules", ".cache", "redlock-edge");
-  const outfile = join(directory, `${entry.replace(/\W/g, "-")}-${process.pid}.mjs`);
-  await mkdir(directory, { recursive: true });
+  const outfile = await bundle(entry, { packages: "external" });
   try {
-    await build({
-      absWorkingDir: project,
-      entryPoints: [entry],
-      outfile,
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      target: "node20",
-      packages: "external",
-      sourcemap: "inline",
-      logLevel: "silent",
-    });
     return await import(pathToFileURL(outfile).href);
   } finally {
     // Not needed after the import.

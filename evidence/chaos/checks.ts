@@ -1,22 +1,5 @@
-import type { Loss } from "./nemesis.ts";
-import type { ClientRecord } from "./records.ts";
-
-/** One attempt to hold a resource, and its outcome. Times are machine time. */
-export interface Hold {
-  readonly id: string;
-  readonly resource: string;
-  /** When the call was made, and when it returned a lock or its handler began. */
-  readonly called: number;
-  granted?: number;
-  fence?: number;
-  /** Until when, at least, the holder could rely on it by its own `remaining()`. */
-  until?: number;
-  /** When it no longer relied on it. */
-  ended?: number;
-  refused?: string;
-  /** The result of an event. */
-  answered?: { readonly at: number; readonly value: string };
-}
+import type { Fault } from "./nemesis.ts";
+import type { ClientRecord, Hold } from "./records.ts";
 
 type Granted = Hold & Required<Pick<Hold, "granted" | "until">>;
 
@@ -24,44 +7,23 @@ const isGranted = (hold: Hold): hold is Granted => hold.granted !== undefined;
 
 /** The holds that the records of clients describe. */
 export function holdsOf(records: readonly ClientRecord[]): Hold[] {
-  const holds = new Map<string, Hold>();
+  const holds = new Map<string, ClientRecord>();
   for (const record of records) {
-    const { hold: id, at } = record;
-    if (record.type === "called") holds.set(id, { id, resource: record.resource, called: at });
-    else note(holds.get(id)!, record);
+    const before = holds.get(record.id);
+    // A process that was stopped while it read its validity has read too little.
+    const until = Math.max(before?.until ?? 0, record.until ?? 0);
+    holds.set(record.id, { ...before, ...record, ...(until > 0 && { until }) });
   }
-  return [...holds.values()];
-}
-
-function note(hold: Hold, record: Exclude<ClientRecord, { type: "called" }>): void {
-  const { at } = record;
-  switch (record.type) {
-    case "granted":
-      hold.granted = at;
-      hold.until = record.until;
-      if (record.fence !== undefined) hold.fence = record.fence;
-      break;
-    case "valid":
-      hold.until = Math.max(hold.until!, record.until);
-      break;
-    case "ended":
-      hold.ended = at;
-      break;
-    case "refused":
-      hold.refused = record.code;
-      break;
-    case "answered":
-      hold.answered = { at, value: record.value };
-  }
+  return [...holds.values()] as Hold[];
 }
 
 /** What an endpoint has forgotten explains what contradicts before its end. */
-function isExplained(earlier: Hold, later: Granted, losses: readonly Loss[]): boolean {
+function isExplained(earlier: Hold, later: Granted, losses: readonly Fault[]): boolean {
   return losses.some(({ from, to }) => from <= later.granted && to >= earlier.called);
 }
 
 /** Pairs of holds of one resource, in the order of their grants, that no loss of memory explains. */
-function* pairs(holds: readonly Hold[], losses: readonly Loss[]): Generator<[Granted, Granted]> {
+function* pairs(holds: readonly Hold[], losses: readonly Fault[]): Generator<[Granted, Granted]> {
   const inOrder = holds.filter(isGranted).sort((one, other) => one.granted - other.granted);
   const before = new Map<string, Granted[]>();
   for (const later of inOrder) {
@@ -72,14 +34,14 @@ function* pairs(holds: readonly Hold[], losses: readonly Loss[]): Generator<[Gra
 }
 
 /** Pairs of holds of which both were relied on at once. */
-export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): string[] {
+export function overlaps(holds: readonly Hold[], losses: readonly Fault[]): string[] {
   return [...pairs(holds, losses)]
     .filter(([earlier, later]) => later.granted < Math.min(earlier.until, earlier.ended ?? Infinity))
     .map(([earlier, later]) => `${described(later)} while ${described(earlier)}`);
 }
 
 /** Pairs of holds with the same fence, or of which the later one has the smaller fence. */
-export function unorderedFences(holds: readonly Hold[], losses: readonly Loss[]): string[] {
+export function unorderedFences(holds: readonly Hold[], losses: readonly Fault[]): string[] {
   return [
     ...pairs(
       holds.filter(({ fence }) => fence !== undefined),
@@ -102,7 +64,7 @@ export function unorderedFences(holds: readonly Hold[], losses: readonly Loss[])
 export function contradictions(
   holds: readonly Hold[],
   last: ReadonlyMap<string, string | null>,
-  losses: readonly Loss[],
+  losses: readonly Fault[],
 ): string[] {
   return [...last].flatMap(([event, result]) => {
     const runs = holds.filter(({ resource }) => resource === event);

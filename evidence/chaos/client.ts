@@ -10,7 +10,6 @@ import {
   isFenced,
   machineTime,
   type Order,
-  type Phase,
   resources,
 } from "./records.ts";
 
@@ -28,10 +27,8 @@ process.on("SIGINT", () => undefined);
 // Without a supervisor there is nothing to do.
 process.on("disconnect", () => process.exit());
 
-type Entry = ClientRecord extends infer Each ? (Each extends unknown ? Omit<Each, "at"> : never) : never;
-
-function log(entry: Entry, at: number = machineTime()): void {
-  writeSync(logFile, `${JSON.stringify({ at, ...entry })}\n`);
+function log(news: ClientRecord): void {
+  writeSync(logFile, `${JSON.stringify(news)}\n`);
 }
 
 /** Reads the clock before `remaining`: if the process is stopped in between, `until` is too early, never too late. */
@@ -44,9 +41,9 @@ let holds = 0;
 
 function newHold(resource: string): string {
   holds += 1;
-  const hold = `${settings.name}/${holds}`;
-  log({ type: "called", hold, resource });
-  return hold;
+  const id = `${settings.name}/${holds}`;
+  log({ id, resource, called: machineTime() });
+  return id;
 }
 
 /** Most work is shorter than the ttl, some is longer. */
@@ -55,13 +52,13 @@ function workTime(ttl: number): number {
 }
 
 /** @throws any error that is not one of the library: it is a defect, and must not count as an outage */
-function refused(hold: string, error: unknown): void {
+function refused(id: string, error: unknown): void {
   if (!isRedlockError(error)) throw error;
-  log({ type: "refused", hold, code: error.code });
+  log({ id, refused: error.code });
 }
 
 async function useLock(resource: string): Promise<void> {
-  const hold = newHold(resource);
+  const id = newHold(resource);
   const ttl = draw.integer(600, 2500);
   const autoExtend = draw.chance(0.5);
   const wait = draw.integer(200, 3000);
@@ -70,23 +67,23 @@ async function useLock(resource: string): Promise<void> {
   try {
     lock = await redlock.acquire(resource, options);
   } catch (error) {
-    return refused(hold, error);
+    return refused(id, error);
   }
-  const { at, until } = validity(lock);
-  log({ type: "granted", hold, until, ...(lock.fence !== undefined && { fence: lock.fence }) }, at);
+  const { at: granted, until } = validity(lock);
+  log({ id, granted, until, ...(lock.fence !== undefined && { fence: lock.fence }) });
   await sleep(workTime(ttl));
-  relyOn(hold, lock);
+  relyOn(id, lock);
   await sleep(draw.integer(5, 20));
   // Some forget to release, and leave it to the ttl.
   if (!autoExtend && draw.chance(0.03)) return;
-  log({ type: "ended", hold });
+  log({ id, ended: machineTime() });
   await lock.release();
 }
 
 /** The worst moment to be stopped is right after this. */
-function relyOn(hold: string, of: { remaining(): number }): void {
+function relyOn(id: string, of: { remaining(): number }): void {
   const { at, until } = validity(of);
-  if (until > at) log({ type: "valid", hold, until }, at);
+  if (until > at) log({ id, until });
 }
 
 class HandlerFailure extends Error {}
@@ -94,27 +91,27 @@ class HandlerFailure extends Error {}
 /** Runs the event, or gets its result. Retries until it has a result, as senders of webhooks do. */
 async function runEvent(event: string): Promise<void> {
   for (;;) {
-    const hold = newHold(event);
+    const id = newHold(event);
     const lease = draw.integer(1500, 4000);
     const options = { lease, wait: draw.integer(0, 800), maxHold: 6000 };
     try {
       const { value } = await idempotency.run(event, options, async (run) => {
-        const { at, until } = validity(run);
-        log({ type: "granted", hold, until }, at);
+        const { at: granted, until } = validity(run);
+        log({ id, granted, until });
         try {
           if (draw.chance(0.05)) throw new HandlerFailure("at its beginning");
           await sleep(workTime(lease));
-          relyOn(hold, run);
+          relyOn(id, run);
           if (draw.chance(0.05)) throw new HandlerFailure("at its end");
-          return hold;
+          return id;
         } finally {
-          log({ type: "ended", hold });
+          log({ id, ended: machineTime() });
         }
       });
-      log({ type: "answered", hold, value });
+      log({ id, answered: { at: machineTime(), value } });
       return;
     } catch (error) {
-      if (!(error instanceof HandlerFailure)) refused(hold, error);
+      if (!(error instanceof HandlerFailure)) refused(id, error);
       await sleep(draw.integer(50, 250));
     }
   }
@@ -147,13 +144,13 @@ async function probe(): Promise<void> {
   }
 }
 
-function reached(phase: Phase): void {
-  process.send!(phase);
+/** Says that it has begun, or has done what it was asked for. */
+function done(): void {
+  process.send!("done");
 }
 
 process.on("message", (order: Order) => {
   draining = true;
-  if (order === "drain") void working.then(() => reached("drained"));
-  else void probe().then(() => reached("probed"));
+  void (order === "drain" ? working : probe()).then(done);
 });
-reached("started");
+done();

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Draw } from "../sim/draw.ts";
-import type { ClientRecord, ClientSettings, Order, Phase } from "./records.ts";
+import type { ClientRecord, ClientSettings, Order } from "./records.ts";
 
 export interface FleetOptions {
   /** How many clients run at a time. */
@@ -19,7 +19,6 @@ export interface FleetOptions {
 interface Client {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown>;
-  phase: Phase | undefined;
   killed: boolean;
 }
 
@@ -30,7 +29,6 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #seats: Client[] = [];
   readonly #logFiles: string[] = [];
-  readonly #watchers = new Set<() => void>();
 
   constructor(options: FleetOptions) {
     this.#options = options;
@@ -40,10 +38,9 @@ export class Fleet {
     return this.#options.size;
   }
 
-  /** Resolves when all clients run, or one has failed. */
+  /** Resolves when each client runs, or has failed. */
   async start(): Promise<void> {
-    for (let seat = 0; seat < this.size; seat++) this.#spawn(seat);
-    await this.#until(() => this.#seats.every(({ phase }) => phase !== undefined));
+    await Promise.all(Array.from({ length: this.size }, (_, seat) => this.respawn(seat)));
   }
 
   /** Stops a client, or lets it go on. */
@@ -56,16 +53,15 @@ export class Fleet {
     return killed(this.#seats[seat]!);
   }
 
-  /** Starts a new client in the seat of one that was killed. Resolves when it runs. */
-  async respawn(seat: number): Promise<void> {
-    this.#spawn(seat);
-    await this.#until(() => this.#seats[seat]!.phase !== undefined);
+  /** Starts a new client in a seat that has none, or whose client was killed. Resolves when it runs, or has failed. */
+  respawn(seat: number): Promise<unknown> {
+    return answerOf(this.#spawn(seat));
   }
 
-  /** Sends an order to every client. Resolves when all have reached `phase`, or one has failed. */
-  async reach(phase: Phase, order: Order): Promise<void> {
+  /** Sends an order to every client. Resolves when each has done it, or has failed. */
+  async ask(order: Order): Promise<void> {
     for (const { child } of this.#seats) if (child.connected) child.send(order, () => undefined);
-    await this.#until(() => this.#seats.every((client) => client.phase === phase));
+    await Promise.all(this.#seats.map(answerOf));
   }
 
   /** The logs of all clients, killed ones included; each client's records are in order. */
@@ -77,7 +73,7 @@ export class Fleet {
     await Promise.all(this.#seats.map(killed));
   }
 
-  #spawn(seat: number): void {
+  #spawn(seat: number): Client {
     const { program, directory, endpoints, draw } = this.#options;
     const name = `${seat}.${this.#logFiles.length}`;
     const logFile = join(directory, `client-${name}.jsonl`);
@@ -87,41 +83,24 @@ export class Fleet {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       execArgv: [],
     });
-    const client: Client = { child, exited: once(child, "exit"), phase: undefined, killed: false };
+    const client: Client = { child, exited: once(child, "exit"), killed: false };
     this.#seats[seat] = client;
     let errorOutput = "";
     child.stderr?.on("data", (bytes: Buffer) => {
       errorOutput += bytes;
     });
     child.once("exit", (code, killer) => {
-      if (!client.killed) {
-        const output = errorOutput.slice(0, 1500);
-        this.failures.push(`client ${name} ended by itself (${killer ?? code}): ${output}`);
-      }
-      this.#changed();
+      if (client.killed) return;
+      const output = errorOutput.slice(0, 1500);
+      this.failures.push(`client ${name} ended by itself (${killer ?? code}): ${output}`);
     });
-    child.on("message", (phase: Phase) => {
-      client.phase = phase;
-      this.#changed();
-    });
+    return client;
   }
+}
 
-  #changed(): void {
-    for (const watcher of this.#watchers) watcher();
-  }
-
-  /** Resolves when `holds`, or when a client has failed. */
-  #until(holds: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const look = () => {
-        if (this.failures.length === 0 && !holds()) return;
-        this.#watchers.delete(look);
-        resolve();
-      };
-      this.#watchers.add(look);
-      look();
-    });
-  }
+/** Resolves when a client says that it is done, or is gone. */
+function answerOf({ child, exited }: Client): Promise<unknown> {
+  return child.connected ? Promise.race([once(child, "message"), exited]) : exited;
 }
 
 async function killed(client: Client): Promise<void> {

@@ -1,17 +1,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { build } from "esbuild";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { Redlock } from "../../src/index.ts";
 import { Draw } from "../sim/draw.ts";
-import { type Hold, holdsOf } from "./checks.ts";
+import { holdsOf } from "./checks.ts";
 import { Fleet } from "./fleet.ts";
 import { type Fault, type FaultKind, faultKinds, injectFaults } from "./nemesis.ts";
-import { resources } from "./records.ts";
+import { type Hold, resources } from "./records.ts";
 
 /** Options of a run. */
 export interface ChaosOptions {
@@ -22,8 +20,8 @@ export interface ChaosOptions {
   readonly endpoints: number;
   /** 2 or more. */
   readonly clients: number;
-  /** The folder of the project. */
-  readonly project: string;
+  /** The bundled client program. */
+  readonly program: string;
   /** Ends the run early, without a result. */
   readonly signal: AbortSignal;
 }
@@ -82,13 +80,11 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
 
 /** Starts the servers and clients. What has to be closed is added to `closers`, also when it fails. */
 async function setUp(
-  { seed, project, endpoints: count, clients: size }: ChaosOptions,
+  { seed, program, endpoints: count, clients: size }: ChaosOptions,
   closers: (() => unknown)[],
 ): Promise<{ readonly endpoints: readonly LocalEndpoint[]; readonly fleet: Fleet }> {
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-chaos-"));
   closers.push(() => rm(directory, { recursive: true, force: true }));
-  const program = await bundleClient(project);
-  closers.push(() => rm(program, { force: true }));
   const local = await start({ engine: "redis", count });
   closers.push(() => local.close());
   const endpoints = local.endpoints.map(({ url, token }) => ({ url, token }));
@@ -111,24 +107,6 @@ async function runFaults(
   return { seconds: (performance.now() - began) / 1000, faults };
 }
 
-/** Inside node_modules, so that nothing of it is ever committed. */
-async function bundleClient(project: string): Promise<string> {
-  const name = `chaos-client-${process.pid}.mjs`;
-  const outfile = join(project, "node_modules", ".cache", "redlock-edge", name);
-  await build({
-    absWorkingDir: project,
-    entryPoints: ["evidence/chaos/client.ts"],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    sourcemap: "inline",
-    logLevel: "silent",
-  });
-  return outfile;
-}
-
 /** Unlike `AbortSignal.timeout` in `AbortSignal.any`, this timer is not garbage-collected by Node 20 before it fires. */
 function abortsAfter(ms: number, signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
@@ -148,9 +126,9 @@ async function recover(fleet: Fleet, signal: AbortSignal): Promise<Run["progress
   const limit = new AbortController();
   let stuck = "work that was begun does not end";
   async function drainAndProbe(): Promise<void> {
-    await fleet.reach("drained", "drain");
+    await fleet.ask("drain");
     stuck = "not everybody gets every lock";
-    await fleet.reach("probed", "probe");
+    await fleet.ask("probe");
     stuck = fleet.failures.length > 0 ? "a client failed" : "";
   }
   await Promise.race([

@@ -26,16 +26,12 @@ export const faultKinds = [
 
 export type FaultKind = (typeof faultKinds)[number];
 
-/** A span of machine time in which an endpoint lost its memory. */
-export interface Loss {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** One fault, and when it began and ended. `target`: an endpoint's name, or a client's seat. */
-export interface Fault extends Loss {
+/** One fault, and when it began and ended in machine time. `target`: an endpoint's name, or a client's seat. */
+export interface Fault {
   readonly kind: FaultKind;
   readonly target: string;
+  readonly from: number;
+  readonly to: number;
 }
 
 /** What faults are injected into, when and how. */

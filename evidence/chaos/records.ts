@@ -10,26 +10,27 @@ export function machineTime(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/**
- * One line of a client's log. Each is written before the client goes on, because it may be killed at any moment. `at` is machine
- * time. `until`: up to then the hold is certainly valid by the client's own `remaining()`. A run of an event counts as a hold of
- * that event.
- */
-export type ClientRecord = { readonly at: number; readonly hold: string } & (
-  | { readonly type: "called"; readonly resource: string }
-  | { readonly type: "granted"; readonly until: number; readonly fence?: number }
-  | { readonly type: "valid"; readonly until: number }
-  /** From now on the client no longer relies on it. */
-  | { readonly type: "ended" }
-  | { readonly type: "refused"; readonly code: string }
+/** One attempt to hold a resource, and its outcome. A run of an event is a hold of that event. Times are machine time. */
+export interface Hold {
+  readonly id: string;
+  readonly resource: string;
+  /** When the call was made, and when it returned a lock or its handler began. */
+  readonly called: number;
+  readonly granted?: number;
+  readonly fence?: number;
+  /** Until when, at least, the holder could rely on it by its own `remaining()`. */
+  readonly until?: number;
+  /** When it no longer relied on it. */
+  readonly ended?: number;
+  readonly refused?: string;
   /** The result of an event, stored or replayed. */
-  | { readonly type: "answered"; readonly value: string }
-);
+  readonly answered?: { readonly at: number; readonly value: string };
+}
 
-/** The last phase that a client has completed. */
-export type Phase = "started" | "drained" | "probed";
+/** One line of a client's log: news of a hold. Each is written before the client goes on, because it may be killed at any moment. */
+export type ClientRecord = Pick<Hold, "id"> & Partial<Hold>;
 
-/** Asks a client to end its work, or to acquire every lock once. It answers with the phase. */
+/** Asks a client to end its work, or to acquire every lock once. It answers when it has. */
 export type Order = "drain" | "probe";
 
 /** The settings of a client process: JSON in its first argument. */

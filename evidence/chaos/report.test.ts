@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { type Hold, holdsOf } from "./checks.ts";
+import { holdsOf } from "./checks.ts";
 import type { Run } from "./main.ts";
 import { type Fault, faultKinds } from "./nemesis.ts";
+import type { Hold } from "./records.ts";
 import { evaluateRun } from "./report.ts";
 
 // No mutant shows that chaos would notice a broken promise: each check finds one here.
@@ -82,10 +83,11 @@ test("a loss of memory explains what contradicts before its end", () => {
 
 test("records of a client make a hold", () => {
   const [whole] = holdsOf([
-    { at: 0, type: "called", hold: "h", resource: "r" },
-    { at: 10, type: "granted", hold: "h", until: 95, fence: 3 },
-    { at: 50, type: "valid", hold: "h", until: 140 },
-    { at: 60, type: "ended", hold: "h" },
+    { id: "h", resource: "r", called: 0 },
+    { id: "h", granted: 10, until: 95, fence: 3 },
+    { id: "h", until: 140 },
+    { id: "h", until: 120 },
+    { id: "h", ended: 60 },
   ]);
   expect(whole).toEqual({ id: "h", resource: "r", called: 0, granted: 10, until: 140, fence: 3, ended: 60 });
 });
