@@ -1,4 +1,4 @@
-import { Rehearsal } from "../../evidence/sim/wire/rehearsal.ts";
+import { readCommand } from "../../evidence/sim/wire/cell-requests.ts";
 import type { Request } from "../../evidence/sim/wire/request.ts";
 import { type Command, type Endpoint, EndpointError } from "../../src/index.ts";
 
@@ -18,14 +18,13 @@ export type Fate =
 /** What a command does. `restore`: it claims once more what a `keep` was to keep. */
 export type Operation = Request["operation"];
 
-/** What commands do, by what a server does that executes them. */
+/** What commands do. */
 function operationsOf(sent: readonly Command[]): () => Operation[] {
-  const rehearsal = new Rehearsal();
   const operations: Operation[] = [];
   const kept = new Set<string>();
   return () => {
     for (const command of sent.slice(operations.length)) {
-      const { operation, value } = rehearsal.read(command);
+      const { operation, value } = readCommand(command);
       operations.push(operation === "claim" && kept.has(value) ? "restore" : operation);
       if (operation === "keep") kept.add(value);
     }

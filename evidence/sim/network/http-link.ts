@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type Command, type Endpoint, EndpointError, httpEndpoint } from "../../../src/index.ts";
 import type { Draw } from "../draw.ts";
+import { readCommand } from "../wire/cell-requests.ts";
 import type { Server } from "../world/server.ts";
 import { BundlingCarrier } from "./bundle.ts";
 import { createLink, type LinkOptions } from "./link.ts";
@@ -146,7 +147,7 @@ class HttpLink {
       : undefined;
     if (flaw) {
       world.count(`reply ${flaw}`);
-      for (const command of commands) wire.failed(process, wire.read(command));
+      for (const command of commands) wire.failed(process, readCommand(command));
     }
     return this.#response(flaw ? spoil(flaw, { status, text }, draw) : { status, text, note }, until);
   }

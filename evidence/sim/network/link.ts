@@ -1,5 +1,6 @@
 import { type Reply, ReplyError } from "../../../local/src/memory/index.ts";
 import { type Command, type Endpoint, EndpointError, type EndpointErrorKind } from "../../../src/index.ts";
+import { readCommand } from "../wire/cell-requests.ts";
 import { type Contents, checkCell, contentsOf } from "../wire/cells.ts";
 import { nonceOf, type Request } from "../wire/request.ts";
 import { type Snapshot, snapshotFor, standsFor } from "../wire/standing.ts";
@@ -130,7 +131,7 @@ class Link {
 
   /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
   send(command: Command, signal: AbortSignal): Promise<unknown> {
-    const request = this.#wire.sent(this.#process, this.#server, this.#wire.read(command), command);
+    const request = this.#wire.sent(this.#process, this.#server, readCommand(command), command);
     this.#world.count("requests");
     return new Promise((resolve, reject) => {
       let open = true;

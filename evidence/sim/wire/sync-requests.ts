@@ -1,3 +1,4 @@
+import type { Script } from "../../../src/redis/script.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
 import { mailboxScript } from "../../../src/sync/internal/mailbox.lua.ts";
@@ -5,27 +6,12 @@ import { memberScript } from "../../../src/sync/internal/member.lua.ts";
 import { queueScript } from "../../../src/sync/internal/queue.lua.ts";
 import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 import { readMail } from "./mailboxes.ts";
-import { partsOf, type Request, requestOf } from "./request.ts";
+import { type Request, requestOf } from "./request.ts";
 
-// The scripts of synchronizers, whose arguments say what they do. All else is rehearsed: see rehearsal.ts.
+// The scripts of synchronizers, whose arguments say what they do.
 
-type Script = typeof slotScript;
-type Read = (names: readonly string[], args: readonly string[]) => Request;
-
-/** Reads a command that runs the script of a synchronizer; undefined: it does not. */
-export function readSynchronizer(words: readonly string[]): Request | undefined {
-  const [name, script = ""] = words;
-  if (name !== "EVALSHA" && name !== "EVAL") return undefined;
-  const read = readers.find(([known]) => isScript(script, known))?.[1];
-  if (!read) return undefined;
-  const { keys, words: args } = partsOf(words);
-  return read(keys, args);
-}
-
-/** Whether a command's hash or text is that of a script. */
-function isScript(text: string, { source, sha }: Script): boolean {
-  return text === sha.redis || text === sha.upstash || text.endsWith(source);
-}
+/** Says what a script does with its keys and arguments. */
+export type Read = (keys: readonly string[], args: readonly string[]) => Request;
 
 /** Each of these scripts replies first with the value, where it is done. */
 function valueRequest(
@@ -74,8 +60,8 @@ const readArrival: Read = (keys, [nonce = "", to = "", , ttl]) => {
 const readMailbox: Read = (keys, args) =>
   valueRequest("mail", keys.slice(0, 1), args[1]!, { mail: readMail(keys, args) });
 
-/** By script. Arrivals and announcements acquire nothing: they stay, or stand until a later one replaces them. */
-const readers: readonly (readonly [Script, Read])[] = [
+/** Arrivals and announcements acquire nothing: they stay, or stand until a later one replaces them. */
+export const synchronizers: readonly (readonly [Script, Read])[] = [
   [slotScript, readSlots],
   [memberScript, readMember],
   [arrivalScript, readArrival],

@@ -6,7 +6,6 @@ import type { Server } from "../world/server.ts";
 import type { World } from "../world/world.ts";
 import { Announcements } from "./announcements.ts";
 import { Mailboxes } from "./mailboxes.ts";
-import { Rehearsal } from "./rehearsal.ts";
 import { isCompletion, isCount, isMessage, nonceOf, type Request, successorOf } from "./request.ts";
 import { Rounds } from "./rounds.ts";
 import { type Snapshot, standsFor } from "./standing.ts";
@@ -27,7 +26,6 @@ function isPost({ mail }: Request): boolean {
 /** Observes every request and answer between clients and endpoints. */
 export class Wire extends Rounds {
   readonly #wakeUps: WakeUps;
-  readonly #rehearsal = new Rehearsal();
   /** The nonce of the last round and when it began, by process and key. */
   readonly #last = new Map<string, { readonly nonce: string; readonly at: number }>();
   /** When a key was last extended on any server. */
@@ -52,11 +50,6 @@ export class Wire extends Rounds {
     this.#wakeUps = wakeUps;
     this.announcements = new Announcements(world);
     this.mailboxes = new Mailboxes(world);
-  }
-
-  /** What a command does. */
-  read(command: Command): Request {
-    return this.#rehearsal.read(command);
   }
 
   /**
