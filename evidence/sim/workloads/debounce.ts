@@ -32,7 +32,6 @@ interface Probe extends DebouncedCall {
 
 /** Bursts of calls of one name, of which the last one is to run. */
 export class DebounceWorkload implements Workload {
-  readonly blockingKeys: readonly string[] = [];
   readonly #world: World;
   readonly #announcements: Announcements;
   readonly #histories: DebounceHistories;

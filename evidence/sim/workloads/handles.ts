@@ -1,4 +1,4 @@
-import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import { type Lock, LockHeldError, QuorumError } from "../../../src/index.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
 import type { Hold, Holds } from "../checks/holds.ts";
 import { quorumOf, vetoOf } from "../field.ts";
@@ -52,6 +52,14 @@ export function recordHold(actor: Actor, acquired: Grant): HeldHandle {
   const remaining = () => handle.remaining();
   const standing = () => wire.standing(nonce, keys);
   return { handle, hold: holds.grant({ ...grant, process, remaining, signal, standing }), holds };
+}
+
+/** Records a lock from now on. */
+export function recordLock(actor: Actor, acquired: AcquiredHandle<Lock>): HeldHandle<Lock> {
+  const { resources, token: nonce, fence } = acquired.handle;
+  const { world, locks: holds } = actor;
+  world.count("lock");
+  return { ...recordHold(actor, { ...acquired, holds, resources, nonce, fence }), handle: acquired.handle };
 }
 
 /**

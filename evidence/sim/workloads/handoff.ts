@@ -1,20 +1,12 @@
 import { handoff, type LockJSON, resume } from "../../../src/handoff/index.ts";
 import { type Lock, QuorumError } from "../../../src/index.ts";
 import type { Actor } from "./actor.ts";
-import { type AcquiredHandle, extend, type HeldHandle, recordHold, release } from "./handles.ts";
+import { extend, type HeldHandle, recordLock, release } from "./handles.ts";
 
 /** A lock that an actor holds. */
 export interface HeldLock extends HeldHandle<Lock> {
   /** The timeout of the holder's requests, in ms. */
   readonly timeout: number;
-}
-
-/** Records a lock from now on. */
-export function recordLock(actor: Actor, acquired: AcquiredHandle<Lock>): HeldHandle<Lock> {
-  const { resources, token: nonce, fence } = acquired.handle;
-  const { world, locks: holds } = actor;
-  world.count("lock");
-  return { ...recordHold(actor, { ...acquired, holds, resources, nonce, fence }), handle: acquired.handle };
 }
 
 /** Hands a lock off to another process, which extends, uses and releases it. */

@@ -1,26 +1,44 @@
-import { CountDownLatch, type LatchState } from "../../../src/sync/index.ts";
-import { type LatchCall, LatchHistories } from "../checks/latches.ts";
+import { CountDownLatch } from "../../../src/sync/index.ts";
 import type { Draw } from "../draw.ts";
+import { entryOf } from "../field.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { drawOptions, drawSignal } from "./options.ts";
 import type { Workload } from "./workload.ts";
 
+/** What has happened to one latch. Times are virtual ms. */
+interface Latch {
+  readonly name: string;
+  /** The ids that have begun to arrive, and those whose arrival was confirmed. */
+  readonly begun: Set<string>;
+  readonly arrived: Set<string>;
+  /** Since when a call has returned that it is open. */
+  open: number;
+  /** Since when the arrivals of all ids are confirmed. */
+  complete: number;
+}
+
+/** A call at a latch. `count`: how many ids open it. */
+interface LatchCall {
+  readonly latch: Latch;
+  readonly count: number;
+  readonly by: string;
+  readonly invoked: number;
+}
+
 /** Latches, one after another, at which processes arrive under ids that others use as well. */
 export class LatchWorkload implements Workload {
-  readonly blockingKeys: readonly string[] = [];
   readonly #world: World;
   /** ms for which processes arrive at one latch, before they go on to the next. */
   readonly #era: number;
   readonly #count: number;
   /** Whether all probes start at the same moment: then each may arrive first at another endpoint. */
   readonly #together: boolean;
-  readonly #histories: LatchHistories;
+  readonly #latches = new Map<string, Latch>();
   #probes = 0;
 
   constructor({ world, scenario }: SharedContext, draw: Draw) {
     this.#world = world;
-    this.#histories = new LatchHistories(world);
     this.#era = 4 * scenario.ttl;
     this.#count = draw.integer(1, 4);
     this.#together = draw.chance(0.6);
@@ -36,8 +54,8 @@ export class LatchWorkload implements Workload {
     const latch = new CountDownLatch(redlock, name, { count });
     const id = `part ${draw.integer(1, count)}`;
     const how = draw.pick(["arrive", "arrive", "arrive", "inspect", "wait"] as const);
-    if (how === "arrive") this.#histories.begins(name, id);
-    const call: LatchCall = { name, count, by: process.name, invoked: this.#world.now };
+    const call = { latch: this.#latchOf(name), count, by: process.name, invoked: this.#world.now };
+    if (how === "arrive") call.latch.begun.add(id);
     const outcome = await calls.make(process, {
       counted: "latch",
       what: `${how} ${name} ${how === "arrive" ? id : ""}`,
@@ -45,16 +63,16 @@ export class LatchWorkload implements Workload {
       waits: { timeout, backoff, rounds: 8 },
       codes: ["ARRIVALS_MISSING", "NO_QUORUM"],
       run: async () => {
-        if (how === "arrive") return latch.arrive(id, options);
-        if (how === "inspect") return latch.inspect(options);
+        if (how === "arrive") return (await latch.arrive(id, options)).open;
+        if (how === "inspect") return (await latch.inspect(options)).open;
         await latch.wait(options);
-        return opened(count);
+        return true;
       },
       signal,
     });
     if ("error" in outcome) return;
-    this.#check(call, outcome.value);
-    if (how === "arrive") this.#histories.arrived(call, id);
+    this.#returned(call, outcome.value);
+    if (how === "arrive") this.#arrived(call, id);
   }
 
   /** All arrive at a new latch, and wait until it opens. */
@@ -62,32 +80,56 @@ export class LatchWorkload implements Workload {
     const { process, redlock, calls } = actor;
     this.#probes += 1;
     await actor.sleep(this.#together ? 0 : actor.draw.between(0, 50));
-    const name = "probe";
     const by = process.name;
-    const latch = new CountDownLatch(redlock, name, { count: this.#probes, wait: 10 * bound });
-    this.#histories.begins(name, by);
+    const latch = new CountDownLatch(redlock, "probe", { count: this.#probes, wait: 10 * bound });
+    const known = this.#latchOf("probe");
+    known.begun.add(by);
     const invoked = this.#world.now;
     // The others may join while this one is under way.
-    const call = (): LatchCall => ({ name, count: this.#probes, by, invoked });
+    const call = () => ({ latch: known, count: this.#probes, by, invoked });
     const outcome = await calls.make(process, {
       what: "probe: arrive at the latch",
       bound,
       run: async () => {
-        const state = await latch.arrive(by);
-        this.#check(call(), state);
-        this.#histories.arrived(call(), by);
+        const { open } = await latch.arrive(by);
+        this.#returned(call(), open);
+        this.#arrived(call(), by);
         await latch.wait();
       },
     });
-    if ("value" in outcome) this.#check(call(), opened(this.#probes));
+    if ("value" in outcome) this.#returned(call(), true);
   }
 
-  #check(call: LatchCall, state: LatchState): void {
-    this.#world.count(state.open ? "latch open" : "latch closed");
-    this.#histories.returned(call, state.open);
+  #latchOf(name: string): Latch {
+    const never = { open: Infinity, complete: Infinity };
+    return entryOf(this.#latches, name, () => ({ name, begun: new Set(), arrived: new Set(), ...never }));
   }
-}
 
-function opened(count: number): LatchState {
-  return { open: true, arrived: count, remaining: 0 };
+  /** Checks what a call returned: opened by all, and never closed again. */
+  #returned({ latch, count, by, invoked }: LatchCall, isOpen: boolean): void {
+    const world = this.#world;
+    const { name, open, complete, begun } = latch;
+    world.count(isOpen ? "latch open" : "latch closed");
+    if (open < invoked) {
+      const what = () => `${by}: ${name} is closed, it was open at ${open.toFixed()}`;
+      world.check("an open latch stays open", isOpen, what);
+    }
+    if (complete < invoked) {
+      const what = () => `${by}: ${name} is closed, all had arrived at ${complete.toFixed()}`;
+      world.check("arrivals count", isOpen, what);
+    }
+    if (!isOpen) return;
+    const what = () => `${by}: ${name} is open with ${[...begun]} of ${count}`;
+    world.check("a latch opens with the last", begun.size >= count, what);
+    latch.open = Math.min(open, world.now);
+  }
+
+  /** An arrival was confirmed. When all are, one of those calls must have returned that the latch is open. */
+  #arrived({ latch, count }: LatchCall, id: string): void {
+    latch.arrived.add(id);
+    if (latch.arrived.size < count) return;
+    latch.complete = Math.min(latch.complete, this.#world.now);
+    const what = () => `all have arrived at ${latch.name}, and no call returned that it is open`;
+    this.#world.check("arrivals count", latch.open < Infinity, what);
+  }
 }

@@ -4,8 +4,14 @@ import { keyOf } from "../field.ts";
 import type { Work } from "../world/scenario.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
-import { type AcquiredHandle, checkExtensionRate, checkRefusal, type HeldHandle } from "./handles.ts";
-import { handOff, recordLock } from "./handoff.ts";
+import {
+  type AcquiredHandle,
+  checkExtensionRate,
+  checkRefusal,
+  type HeldHandle,
+  recordLock,
+} from "./handles.ts";
+import { handOff } from "./handoff.ts";
 import { HoldWorkload } from "./hold.ts";
 import { drawOptions, noteOf, timeOf } from "./options.ts";
 import { isRunProber } from "./probers.ts";

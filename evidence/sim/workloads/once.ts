@@ -1,7 +1,6 @@
 import { QuorumError } from "../../../src/index.ts";
 import { type OnceContext, once } from "../../../src/sync/index.ts";
 import { Holds } from "../checks/holds.ts";
-import { byClocks, type OnceCall, OnceHistories, rounding } from "../checks/intervals.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf, quorumOf } from "../field.ts";
 import type { World } from "../world/world.ts";
@@ -14,11 +13,28 @@ import type { Workload } from "./workload.ts";
 const name = "nightly";
 const key = keyOf("once", name);
 
-// A key may stand for less than its ttl in true time: that is the fastest clock.
+/** ms of true time that pass while the fastest endpoint's clock counts one: a key may stand for less than its ttl. */
 const fastest = 0.995;
 
+/** ms that Redis rounds off. */
+const rounding = 1;
+
+/** What remaining times that endpoints return depend on. */
+const byClocks = ["bounded drift"] as const;
+
+/** A run that has begun, and the least span of true time in which its interval keeps others away. */
+interface Run {
+  readonly by: string;
+  readonly until: number;
+}
+
 /** A call, and what is known when its routine begins. */
-interface Call extends OnceCall {
+interface Call {
+  readonly by: string;
+  /** When it was made, in virtual ms. */
+  readonly invoked: number;
+  /** The interval, in ms. */
+  readonly every: number;
   /** ms for which the call's last request may have been on its way when its routine begins. */
   readonly transit: () => number;
 }
@@ -38,7 +54,7 @@ export class OnceWorkload implements Workload {
   readonly #shared: SharedContext;
   readonly #world: World;
   readonly holds: Holds;
-  readonly #histories: OnceHistories;
+  readonly #runs: Run[] = [];
   // The same for all replicas, as `once` requires.
   readonly #every: number;
   readonly #ttl: number;
@@ -50,7 +66,6 @@ export class OnceWorkload implements Workload {
     this.#shared = shared;
     this.#world = world;
     this.holds = new Holds(world, "one run per interval");
-    this.#histories = new OnceHistories(world, fastest);
     this.#every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
     this.#ttl = Math.max(10, Math.floor(this.#every * draw.pick([0.2, 0.5, 1])));
   }
@@ -91,7 +106,10 @@ export class OnceWorkload implements Workload {
     this.#world.count(isElsewhere ? "once: elsewhere" : "once ran");
     if (outcome.value.ran) return;
     checkRefusal(actor, key, call.invoked, null);
-    this.#histories.skipped(call, outcome.value.retryAfter);
+    const { retryAfter } = outcome.value;
+    const isTrue = retryAfter > 0 && retryAfter <= every + rounding;
+    const what = () => `${process.name} is to try again in ${retryAfter} ms`;
+    this.#world.check("refusals are true", isTrue, what, byClocks);
     // One that has waited to its end returns when to try again, whatever becomes of the claim that it met.
     const waited = (this.#world.now - call.invoked) * process.rate;
     const hasGoodClocks = process.disturbances === disturbances;
@@ -173,7 +191,7 @@ export class OnceWorkload implements Workload {
       () => `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
     );
     const budget = context.remaining();
-    this.#histories.begins(call, first, call.transit());
+    this.#checkInterval(call, first);
     // An interval is never released, and is relied on after the routine's end as well.
     kept.add(nonce);
     const began = world.now;
@@ -194,8 +212,29 @@ export class OnceWorkload implements Workload {
     };
   }
 
+  /**
+   * No other run's interval lasts, or has ended only while this call waited.
+   *
+   * @param stored when the first endpoint stored the run
+   */
+  #checkInterval({ by, invoked, every, transit }: Call, stored: number): void {
+    const world = this.#world;
+    for (const { by: other, until } of this.#runs) {
+      const isOver = world.now >= until;
+      const what = () => `${by} runs; the interval of ${other} lasts until ${until.toFixed()}`;
+      world.check("one run per interval", isOver, what);
+      if (!isOver) continue;
+      // Otherwise it asked an endpoint within that interval, and asked again when it was over.
+      const isEarlier = invoked + transit() >= until;
+      const called = () =>
+        `${by} runs, and called at ${invoked.toFixed()}; the interval of ${other} lasted until ${until.toFixed()}`;
+      world.check("one run per tick", isEarlier, called);
+    }
+    this.#runs.push({ by, until: stored + every * fastest - rounding });
+  }
+
   /** Only an interval is a reason not to wait: nobody knows yet whether a claim becomes a run. */
-  #checkSkip({ process }: Actor, { invoked }: OnceCall): void {
+  #checkSkip({ process }: Actor, { invoked }: Call): void {
     const extended = this.#shared.wire.lastExtension(key);
     this.#world.check(
       "refusals are true",
