@@ -30,7 +30,6 @@ const began = Date.now();
 let progressAt = began;
 let done = 0;
 let virtual = 0;
-let cpu = 0;
 /** By event: how often it occurred, and in how many seeds. */
 const counts = new Map();
 const seedsWith = new Map();
@@ -60,7 +59,6 @@ async function mutantOf(name) {
 function record(simulation) {
   done += 1;
   virtual += simulation.length;
-  cpu += simulation.cpu;
   for (const line of simulation.lines) console.log(line);
   for (const [what, times] of Object.entries(simulation.counts)) {
     counts.set(what, (counts.get(what) ?? 0) + times);
@@ -100,7 +98,7 @@ function report() {
   console.log(
     `\n${done} seeds, ${calls} calls, ${counts.get("requests") ?? 0} requests to endpoints, ` +
       `${(virtual / 3_600_000).toFixed(1)} h of virtual time in ${seconds.toFixed(0)} s: ` +
-      `${Math.round(calls / seconds)} calls a second, ${Math.round(calls / (cpu / 1_000))} a CPU-second`,
+      `${Math.round(calls / seconds)} calls a second`,
   );
   for (const violation of violations) console.log(describe(violation));
   if (absent.length > 0) console.log(`never occurred: ${absent.join(", ")}`);

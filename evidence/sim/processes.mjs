@@ -1,15 +1,12 @@
 // Runs the simulator in processes of its own: bundled, with or without a mutant, for one seed after another.
 import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
-import { build } from "esbuild";
-import { project } from "../../tools/load.mjs";
+import { bundle, project } from "../../tools/load.mjs";
 import { applyPatch, pathOf } from "./mutants/patch.mjs";
-
-const directory = join(project, "node_modules", ".cache", "simulator");
 
 /**
  * Bundles the simulator with the library. A mutant's patches are applied to the bundle, never to the sources.
@@ -19,18 +16,9 @@ const directory = join(project, "node_modules", ".cache", "simulator");
  * @throws when one of the mutant's patches no longer applies
  */
 export async function bundleSimulator({ mutant } = {}) {
-  const name = (mutant?.name ?? "sound").replace(/\W+/g, "-");
-  const file = join(directory, `${name}-${process.pid}.mjs`);
-  await mkdir(directory, { recursive: true });
-  await build({
-    absWorkingDir: project,
-    entryPoints: ["evidence/sim/main.ts"],
-    outfile: file,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "silent",
+  const file = await bundle("evidence/sim/main.ts", {
+    name: `simulator, ${mutant?.name ?? "sound"}`,
+    sourcemap: false,
     plugins: mutant ? [mutation(mutant)] : [],
   });
   return { file, remove: () => rm(file, { force: true }) };
@@ -114,17 +102,8 @@ export function startSimulator(file, timeLimit = 60_000) {
       const giveUp = (detail) => {
         child = undefined;
         worker.kill("SIGKILL");
-        const violation = { invariant: "calls end", at: 0, detail, without: [] };
-        finish({
-          ...order,
-          dropped: [],
-          violations: [violation],
-          excused: [],
-          counts: {},
-          length: 0,
-          lines: [],
-          cpu: 0,
-        });
+        const violations = [{ invariant: "calls end", at: 0, detail, without: [] }];
+        finish({ seed: order.seed, dropped: [], violations, excused: [], counts: {}, length: 0, lines: [] });
       };
       const exited = (code, signal) => giveUp(`the simulation ended its process with ${signal ?? code}`);
       const began = Date.now();

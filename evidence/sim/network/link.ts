@@ -3,7 +3,7 @@ import { type Command, type Endpoint, EndpointError, type EndpointErrorKind } fr
 import { readCommand } from "../wire/cell-requests.ts";
 import { type Contents, checkCell, contentsOf } from "../wire/cells.ts";
 import { nonceOf, type Request } from "../wire/request.ts";
-import { type Snapshot, snapshotFor, standsFor } from "../wire/standing.ts";
+import { snapshotFor, standsFor } from "../wire/standing.ts";
 import type { WakeUps } from "../wire/wake-ups.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { Process } from "../world/process.ts";
@@ -80,13 +80,8 @@ export interface Message {
   readonly answer: (answer: Answer) => void;
 }
 
-/** What an execution may change. */
-interface Before {
-  /** ms for which what is to be acquired stood already. */
-  readonly remaining: number;
-  /** Whether what is to be extended or released stood. */
-  readonly stood: boolean;
-}
+/** The operations on what stands for a time. */
+const timed: readonly Request["operation"][] = ["claim", "restore", "keep", "end"];
 
 /** `acquire redlock:lock:{a} t0621c87 by EVALSHA, executed again`: for the trace. */
 function describe({ operation, raises, keys, value }: Request, command: Command, copy: number): string {
@@ -108,30 +103,25 @@ export function failure({ name }: Server, kind: EndpointErrorKind, message: stri
 }
 
 class Link {
+  readonly #options: LinkOptions;
   readonly #world: World;
   readonly #wire: Wire;
-  readonly #process: Process;
-  readonly #server: Server;
-  readonly #exactReplies: boolean;
-  readonly #carrier: Carrier;
-  readonly #batches: boolean;
+  /** Notes an answer, once the link has it. */
   readonly #whenRead: (note: () => void) => void;
 
-  constructor({ world, wire, process, server, exactReplies, carrier, ...options }: LinkOptions) {
+  constructor(options: LinkOptions) {
+    const { world, wire, whenRead = (note) => note() } = options;
+    this.#options = options;
     this.#world = world;
     this.#wire = wire;
-    this.#process = process;
-    this.#server = server;
-    this.#exactReplies = exactReplies;
-    this.#carrier = carrier;
-    const { batches = false, whenRead = (note) => note() } = options;
-    this.#batches = batches;
     this.#whenRead = whenRead;
   }
 
   /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
   send(command: Command, signal: AbortSignal): Promise<unknown> {
-    const request = this.#wire.sent(this.#process, this.#server, readCommand(command), command);
+    const { process, server, carrier, exactReplies, batches } = this.#options;
+    const wire = this.#wire;
+    const request = wire.sent(process, server, readCommand(command), command);
     this.#world.count("requests");
     return new Promise((resolve, reject) => {
       let open = true;
@@ -142,20 +132,17 @@ class Link {
         result();
       };
       const fail = (error: EndpointError) => {
-        this.#wire.failed(this.#process, request);
+        wire.failed(process, request);
         settle(() => reject(error));
       };
       const abandon = () => {
         // Elsewhere the whole timeout was left when it was sent, and nothing else ends the wait.
-        if (this.#batches) this.#wire.givenUp(this.#process, this.#server, request);
-        if (open) fail(new EndpointError(this.#server.name, "timeout", "no answer in time"));
+        if (batches) wire.givenUp(process, server, request);
+        if (open) fail(new EndpointError(server.name, "timeout", "no answer in time"));
       };
       if (signal.aborted) return abandon();
       signal.addEventListener("abort", abandon);
-      let retries = this.#exactReplies ? 0 : 2;
-      const isOpen = () => open;
-      const execute = (copy: number) => this.#execute(message, copy);
-      const attempt = () => this.#carrier.carry(message);
+      let retries = exactReplies ? 0 : 2;
       const receive = (answer: Answer) => {
         if (!open) return;
         if ("reply" in answer) {
@@ -164,17 +151,22 @@ class Link {
         } else if (answer.error.kind === "network" && retries > 0) {
           retries -= 1;
           this.#world.count("request sent again by the client in between");
-          this.#process.timer(20, () => open && attempt());
+          process.timer(20, () => open && carrier.carry(message));
         } else {
           const { message: text } = answer.error;
-          const way = [this.#process, this.#server] as const;
-          if (text.includes(tooLarge)) this.#whenRead(() => this.#wire.refusedForSize(...way, command));
-          if (text.includes("NOSCRIPT")) this.#whenRead(() => this.#wire.scriptUnknown(...way, request));
+          if (text.includes(tooLarge)) this.#whenRead(() => wire.refusedForSize(process, server, command));
+          if (text.includes("NOSCRIPT")) this.#whenRead(() => wire.scriptUnknown(process, server, request));
           fail(answer.error);
         }
       };
-      const message: Message = { command, request, isOpen, execute, answer: receive };
-      attempt();
+      const message: Message = {
+        command,
+        request,
+        isOpen: () => open,
+        execute: (copy) => this.#execute(message, copy),
+        answer: receive,
+      };
+      carrier.carry(message);
     });
   }
 
@@ -183,28 +175,26 @@ class Link {
     command: Command,
     { reply, byLock = false }: Extract<Answer, { reply: Reply }>,
   ): void {
+    const { process, server } = this.#options;
     // Only a plain command has null for an answer: whatever else gets it knows no more than before.
     const isPlain = command[0] === "SET" && !command.includes("GET");
-    if (this.#server.answersNull && !isPlain) {
-      this.#wire.failed(this.#process, request);
+    if (server.answersNull && !isPlain) {
+      this.#wire.failed(process, request);
       return;
     }
     const granted = request.isDone(reply);
-    const way = [this.#process, this.#server] as const;
-    this.#whenRead(() => this.#wire.answered(...way, request, { granted, byLock }));
-    this.#world.trace(
-      () =>
-        `${this.#process.name}<${this.#server.name} ${request.operation} ${request.value.slice(0, 8)} ${JSON.stringify(reply)}`,
-    );
+    this.#whenRead(() => this.#wire.answered(process, server, request, { granted, byLock }));
+    const { operation, value } = request;
+    const what = () => `${operation} ${value.slice(0, 8)} ${JSON.stringify(reply)}`;
+    this.#world.trace(() => `${process.name}<${server.name} ${what()}`);
   }
 
   #execute(message: Message, copy: number): Answer {
+    const { process, server } = this.#options;
     const { command, request } = message;
-    const executed = this.#executeOn(this.#server, message, copy);
-    this.#world.trace(
-      () =>
-        `${this.#process.name}>${this.#server.name} ${describe(request, command, copy)} = ${JSON.stringify(executed)}`,
-    );
+    const executed = this.#executeOn(server, message, copy);
+    const what = () => `${describe(request, command, copy)} = ${JSON.stringify(executed)}`;
+    this.#world.trace(() => `${process.name}>${server.name} ${what()}`);
     return executed;
   }
 
@@ -222,13 +212,15 @@ class Link {
     const found = snapshotFor(server, request);
     const contents = () => contentsOf(request, (key) => server.execute(["GET", key]) as string | null);
     const contentsBefore = contents();
-    const before = this.#before(request);
+    const stood = timed.includes(request.operation) ? standsFor(server, request) : 0;
     try {
       const reply = server.execute(command);
       const granted = request.isDone(reply);
-      this.#note(request, before, { granted, reply, copy, found });
-      const execution = { where: server.name, granted, before: contentsBefore, after: contents() };
-      checkCell(world, request, execution);
+      const stands = stood > 0 ? standsFor(server, request) : 0;
+      this.#checkKeeps(request, stood, stands);
+      const execution = { granted, reply, copy, found, stood: stood > 0, stands: stands > 0 };
+      this.#wire.executed(this.#options.process, server, request, execution);
+      checkCell(world, request, { where: server.name, granted, before: contentsBefore, after: contents() });
       if (request.operation === "claim" && !granted) this.#checkRefusal(request, command);
       return !granted && isLocked(request, contentsBefore) ? { reply, byLock: true } : { reply };
     } catch (error) {
@@ -237,54 +229,26 @@ class Link {
     }
   }
 
-  #before(request: Request): Before {
-    const { operation } = request;
-    const claims = operation === "claim" || operation === "restore";
-    const judged = operation === "keep" || operation === "end";
-    return {
-      remaining: claims ? this.#remaining(request) : 0,
-      stood: judged && standsFor(this.#server, request) > 0,
-    };
-  }
-
-  /** Notes what one execution has done. */
-  #note(
-    request: Request,
-    { remaining, stood }: Before,
-    { found, ...answered }: { granted: boolean; reply: Reply; copy: number; found: Snapshot | undefined },
-  ): void {
-    const [process, server] = [this.#process, this.#server];
-    if (remaining > 0) {
-      const what = () => `${server.name} shortened ${request.keys} for an acquire of ${process.name}`;
-      this.#world.check("validity is honest", this.#remaining(request) >= remaining, what);
-    }
-    const stands = stood && standsFor(server, request) > 0;
-    this.#wire.executed(process, server, request, { ...answered, stood, stands, found });
+  /** A claim that is executed again cuts nothing. `stood` and `stands`: for how many ms what it claims stood before, and stands now. */
+  #checkKeeps({ operation, keys }: Request, stood: number, stands: number): void {
+    if (stood === 0 || (operation !== "claim" && operation !== "restore")) return;
+    const { process, server } = this.#options;
+    const what = () => `${server.name} shortened ${keys} for an acquire of ${process.name}`;
+    this.#world.check("validity is honest", stands >= stood, what);
   }
 
   /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */
   #checkRefusal(request: Request, command: Command): void {
-    const { keys, value, own, isMember, tombstone } = request;
-    const server = this.#server;
+    const { keys, value, tombstone } = request;
+    const { process, server, exactReplies } = this.#options;
     // Its undo refuses it. Of a resume, the undo deletes the claim in a second request, which may be lost.
     if (tombstone !== undefined && server.execute(["GET", tombstone]) !== null) return;
-    const stands = isMember
-      ? this.#remaining(request) > 0
-      : keys.every((key, index) => server.execute(["GET", key]) === own[index]);
+    const stands = standsFor(server, request) > 0;
     // A value that was put back is a held lock: its release frees it everywhere, whatever the late acquire gets back.
     if (this.#wire.isRestored(nonceOf(value), server)) return;
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
-    const needs = command[0] === "SET" && this.#exactReplies ? (["single execution"] as const) : [];
-    const what = () => `${server.name} refused ${keys} to ${this.#process.name} because of itself`;
+    const needs = command[0] === "SET" && exactReplies ? (["single execution"] as const) : [];
+    const what = () => `${server.name} refused ${keys} to ${process.name} because of itself`;
     this.#world.check("refusals are true", !stands, what, needs);
-  }
-
-  /** ms until the first of a request's keys expires, or its member in them; 0 when one is absent. */
-  #remaining({ keys, value, isMember }: Request): number {
-    const server = this.#server;
-    if (!isMember) return Math.max(0, Math.min(...keys.map((key) => Number(server.execute(["PTTL", key])))));
-    // A member's score is its deadline, by the server's clock in ms.
-    const deadline = Number(server.execute(["ZSCORE", keys[0]!, value]) ?? 0);
-    return Math.max(0, deadline - server.time());
   }
 }

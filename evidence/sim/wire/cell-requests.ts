@@ -24,18 +24,10 @@ function isScript(text: string, { source, sha }: Script): boolean {
   return text === sha.redis || text === sha.upstash || text.endsWith(source);
 }
 
-/** What the script of cells calls it. */
-const operations: Readonly<Record<string, Request["operation"]>> = {
-  claim: "claim",
-  prove: "claim",
-  keep: "keep",
-  end: "end",
-};
-
 const readCell: Read = (names, [op = "", token = "", count, ttl, , , , ...words]) => {
   const keys = names.slice(0, Number(count));
   const [tombstone, ...counters] = names.slice(Number(count));
-  const operation = operations[op]!;
+  const operation = op === "prove" ? "claim" : (op as Request["operation"]);
   const next = words.filter((_, index) => index % 2 === 1);
   const own = operation === "claim" ? next : words.filter((_, index) => index % 2 === 0);
   const raises = operation === "keep" && ttl === "0" && counters.length > 0;

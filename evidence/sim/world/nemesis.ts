@@ -20,14 +20,6 @@ export function startNemesis(
   return () => nemesis.stop();
 }
 
-/** A fault and what it concerns, for the trace. */
-interface Fault {
-  readonly name: string;
-  readonly client?: string | undefined;
-  readonly endpoint?: string | undefined;
-  readonly detail?: string | undefined;
-}
-
 class Nemesis {
   readonly #world: World;
   readonly #draw: Draw;
@@ -89,25 +81,20 @@ class Nemesis {
     return this.#draw.between(0, 2 * this.#scenario.faultInterval);
   }
 
-  /** Calls `undo` after a while. @param fault undefined: there is nothing to note, as nothing has changed */
-  #undoLater(fault: Fault | undefined, undo: () => void): void {
+  /** Calls `undo` after a while. @param fault its name and target; undefined: nothing has changed */
+  #undoLater(fault: string | undefined, detail: string, undo: () => void): void {
     const { ttl } = this.#scenario;
     const until = this.#world.now + this.#draw.between(0, this.#draw.pick([0.5, 1, 3]) * ttl);
-    this.#undoAt(until, fault, undo);
+    this.#undoAt(until, fault, detail, undo);
   }
 
-  #undoAt(until: number, fault: Fault | undefined, undo: () => void): void {
-    if (fault) this.#note(fault, until);
+  #undoAt(until: number, fault: string | undefined, detail: string, undo: () => void): void {
+    if (fault !== undefined) this.#note(`${fault} until ${until.toFixed(3)}: ${detail}`);
     this.#world.scheduler.at(until, undo);
   }
 
-  /** Notes a fault, and when it ends if it does. */
-  #note(fault: Fault, until?: number): void {
-    const { detail } = fault;
-    this.#world.trace(() => {
-      const end = until === undefined ? "" : ` until ${until.toFixed(3)}`;
-      return `fault: ${targetOf(fault)}${end}${detail === undefined ? "" : `: ${detail}`}`;
-    });
+  #note(fault: string): void {
+    this.#world.trace(() => `fault: ${fault}`);
   }
 
   #anyProcess(): Process {
@@ -124,8 +111,7 @@ class Nemesis {
     const how = this.#draw.pick(["silent", "refused"] as const);
     cuts.set(way, how);
     const detail = how === "silent" ? "messages get lost" : "connections are refused";
-    const fault = { name: "cut off", client: process.name, endpoint: server.name, detail };
-    this.#undoLater(fault, () => cuts.delete(way));
+    this.#undoLater(`cut off ${way}`, detail, () => cuts.delete(way));
   }
 
   #cutOff(server: Server): void {
@@ -135,22 +121,21 @@ class Nemesis {
   #slowDown(server: Server): void {
     server.slowness = this.#draw.between(0, this.#scenario.ttl);
     const detail = `each message takes ${server.slowness.toFixed()} ms more`;
-    this.#undoLater({ name: "slow", endpoint: server.name, detail }, () => {
+    this.#undoLater(`slow ${server.name}`, detail, () => {
       server.slowness = 0;
     });
   }
 
   #silence(server: Server): void {
     server.silent = true;
-    const detail = "it accepts requests and never answers";
-    this.#undoLater({ name: "silent", endpoint: server.name, detail }, () => {
+    this.#undoLater(`silent ${server.name}`, "it accepts requests and never answers", () => {
       server.silent = false;
     });
   }
 
   #forgetScripts(server: Server): void {
     server.forgetScripts();
-    this.#note({ name: "scripts forgotten", endpoint: server.name });
+    this.#note(`scripts forgotten ${server.name}`);
   }
 
   #crash(server: Server): void {
@@ -158,14 +143,13 @@ class Nemesis {
     server.crash();
     const forgets = !this.#world.keeps("kept memory") && this.#draw.chance(0.7);
     this.#world.count(forgets ? "restart without memory" : "restart with memory");
-    const detail = forgets ? "it restarts without its memory" : "it restarts with its memory";
-    const fault = { name: forgets ? "down, forgets" : "down", endpoint: server.name, detail };
+    const detail = `it restarts ${forgets ? "without" : "with"} its memory`;
     const start = () => {
       if (forgets) server.forget();
       server.up = true;
     };
-    if (!forgets) this.#undoLater(fault, start);
-    else this.#undoAt(this.#world.now + this.#absence(), fault, start);
+    if (!forgets) this.#undoLater(`down ${server.name}`, detail, start);
+    else this.#undoAt(this.#world.now + this.#absence(), `down, forgets ${server.name}`, detail, start);
   }
 
   /** For how many ms an endpoint stays away that has lost its memory. An early return breaks mutual exclusion. */
@@ -183,7 +167,7 @@ class Nemesis {
       const server = this.#anyServer();
       const by = this.#draw.between(-ttl, 2 * ttl);
       server.offset += by;
-      this.#note({ name: clockSet(by), endpoint: server.name });
+      this.#note(`${clockSet(by)} ${server.name}`);
       this.#world.count("endpoint's clock set");
       return;
     }
@@ -194,15 +178,15 @@ class Nemesis {
       this.#draw.between(-2 * ttl, 2 * ttl),
       this.#draw.between(-3_600_000, 3_600_000),
     ]);
-    this.#note({ name: clockSet(Math.floor(step)), client: process.name });
+    this.#note(`${clockSet(Math.floor(step))} ${process.name}`);
     process.setClock(step);
     this.#clockSet(process);
   }
 
   #pause(process: Process): void {
-    const fault = process.running ? { name: "paused", client: process.name } : undefined;
+    const fault = process.running ? `paused ${process.name}` : undefined;
     process.pause(false);
-    this.#undoLater(fault, () => this.#resume(process));
+    this.#undoLater(fault, "its clocks go on", () => this.#resume(process));
   }
 
   #freeze(process: Process): void {
@@ -210,8 +194,7 @@ class Nemesis {
     if (this.#world.keeps("a clock that goes on") && !process.goesOnIf("frozen")) return;
     process.pause(true);
     const since = this.#world.now;
-    const detail = "its clocks stand still, too";
-    this.#undoLater({ name: "frozen", client: process.name, detail }, () => {
+    this.#undoLater(`frozen ${process.name}`, "its clocks stand still, too", () => {
       if (!this.#world.keeps("a clock that goes on")) process.setClock(since - this.#world.now);
       this.#resume(process, true);
     });
@@ -220,7 +203,7 @@ class Nemesis {
   #kill(): void {
     if (this.#world.processes.filter(({ alive }) => alive).length <= 2) return;
     const process = this.#anyProcess();
-    if (process.alive) this.#note({ name: "killed", client: process.name });
+    if (process.alive) this.#note(`killed ${process.name}`);
     process.kill();
   }
 
@@ -230,13 +213,6 @@ class Nemesis {
     process.resume();
     if (stoodStill) this.#clockSet(process);
   }
-}
-
-/** `cut off p1>r2`: a fault's name and target. */
-function targetOf({ name, client, endpoint }: Fault): string {
-  const target =
-    client !== undefined && endpoint !== undefined ? `${client}>${endpoint}` : (client ?? endpoint);
-  return target === undefined ? name : `${name} ${target}`;
 }
 
 const clockSet = (ms: number): string => `clock set by ${ms > 0 ? "+" : ""}${ms.toFixed()} ms`;
