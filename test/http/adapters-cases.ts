@@ -118,6 +118,7 @@ const plainHandlers: Record<string, [Outcome, Run<Any>]> = {
   "too large": ["omitted", (res) => pipeline(Readable.from(Array(20).fill(Buffer.alloc(20_000, "x"))), res)],
   "too large at once": ["omitted", (res) => res.end(Buffer.alloc(300_000, "x"))],
   "503": ["again", (res) => res.writeHead(503).end("later")],
+  "a status that is none": ["again", (res) => res.writeHead(799).end()],
   "pipeline that fails": ["cut", (res, step) => pipeline(Readable.from(failing(step)), res).catch(() => 0)],
   destroy: [
     "cut",

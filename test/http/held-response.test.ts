@@ -181,37 +181,16 @@ describe("HTTP/2", () => {
     return { send, answer, close };
   }
 
-  test.each<[string, (reply: FastifyReply, go: (reply: FastifyReply) => Promise<void>) => unknown]>([
-    ["before the first byte", (reply, go) => go(reply).then(() => "ab")],
-    [
-      "behind the first byte",
-      async (reply, go) => {
-        reply.hijack().raw.write("a");
-        await go(reply);
-        reply.raw.end("b");
-      },
-    ],
-    [
-      "while a stream is sent",
-      async (reply, go) => {
-        const pieces = async function* () {
-          yield "a";
-          await go(reply);
-          yield "b";
-        };
-        return reply.send(Readable.from(pieces()));
-      },
-    ],
-  ])("a client that leaves %s: its retry gets the answer", async (_, route) => {
+  test("a client that leaves behind the first byte: its retry gets the answer", async () => {
     const started = gate<FastifyReply["raw"]>();
     const left = gate();
     let runs = 0;
-    const { send, answer, close } = await open((reply) => {
+    const { send, answer, close } = await open(async (reply) => {
       runs += 1;
-      return route(reply, (now) => {
-        started.open(now.raw);
-        return left.passed;
-      });
+      reply.hijack().raw.write("a");
+      started.open(reply.raw);
+      await left.passed;
+      reply.raw.end("b");
     });
     const stream = send();
     const { stream: served } = (await started.passed) as unknown as { stream: { destroyed: boolean } };
@@ -227,17 +206,9 @@ describe("HTTP/2", () => {
 });
 
 describe("what Node decides", () => {
-  test.each([
-    [["link", "a", "link", "b"]],
-    [
-      [
-        ["link", "a"],
-        ["x", "1"],
-        ["link", "b"],
-      ],
-    ],
-  ])("an array of headers keeps each value of a name, also in a replay: %j", async (headers) => {
-    const stand = await serve((_req, res) => res.writeHead(201, headers as never).end("x"));
+  test("an array of headers keeps each value of a name, also in a replay", async () => {
+    const headers = ["link", "a", "link", "b"];
+    const stand = await serve((_req, res) => res.writeHead(201, headers).end("x"));
     const key = freshKey();
     for (let times = 0; times < 2; times += 1) {
       expect((await stand.send(post(key))).headers.get("link")).toBe("a, b");

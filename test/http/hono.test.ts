@@ -21,11 +21,7 @@ describe("a handler that fails has its answer passed through, and the key is fre
   const guarded = (handler: Handler) => new Hono().post("/payments", once(), handler);
   const sorry: ErrorHandler = (_, c) => c.text("sorry");
 
-  interface App {
-    fetch(request: Request): Response | Promise<Response>;
-  }
-
-  test.each<[what: string, app: (handler: Handler) => App, handler: Handler, status: number]>([
+  test.each<[what: string, app: typeof guarded, handler: Handler, status: number]>([
     ["an Error", guarded, boom, 500],
     [
       "an HTTPException",
@@ -36,13 +32,6 @@ describe("a handler that fails has its answer passed through, and the key is fre
       404,
     ],
     ["an Error, to which onError answers 200", (handler) => guarded(handler).onError(sorry), boom, 200],
-    [
-      "an Error in a mounted app that has an onError of its own",
-      (handler) =>
-        new Hono().use("/payments", once()).route("/payments", new Hono().post("/", handler).onError(sorry)),
-      boom,
-      200,
-    ],
     ["no response", guarded, (() => undefined) as never, 500],
   ])("%s", async (_what, app, handler, status) => {
     using _ = vi.spyOn(console, "error").mockReturnValue();
@@ -69,27 +58,20 @@ describe("middleware further out", () => {
     ["text()", (c) => c.req.text()],
     ["json()", (c) => c.req.json()],
     ["arrayBuffer()", (c) => c.req.arrayBuffer()],
-    ["blob()", (c) => c.req.blob()],
   ])("may have read the body by %s", async (_how, read) => {
     const body = '{ "spaced" : "oüt" }';
+    const { redlock } = at.client;
     const app = new Hono();
     app.use(async (c, next) => {
       await read(c);
       await next();
     });
-    app.post("/hook", idempotent({ redlock: at.client.redlock, provider }), async (c) =>
+    app.post("/hook", idempotent({ redlock, provider }), async (c) =>
       c.text((await c.req.text()) + (await c.req.raw.text())),
     );
-    for (const cap of [20, 21])
-      app.post(`/${cap}`, idempotent({ redlock: at.client.redlock, maxRequestBody: cap }), (c) =>
-        c.text("small"),
-      );
-    const id = freshKey();
-    for (let times = 0; times < 2; times += 1) {
-      expect(await (await app.fetch(delivery(id, { body }))).text()).toBe(body + body);
-    }
+    app.post("/20", idempotent({ redlock, maxRequestBody: 20 }), (c) => c.text("small"));
+    expect(await (await app.fetch(delivery(freshKey(), { body }))).text()).toBe(body + body);
     expect((await app.fetch(post(freshKey(), { path: "/20", body }))).status).toBe(413);
-    expect((await app.fetch(post(freshKey(), { path: "/21", body }))).status).toBe(200);
   });
 
   const form = new FormData();

@@ -19,12 +19,10 @@ describe("wrong options are refused at set-up", () => {
   /** What is wrong, and the options. */
   const mistakes: Readonly<Record<string, object | null | undefined>> = {
     none: undefined,
-    null: null,
     "no client": {},
     "a client that is none": { redlock: { acquire: 1 } },
     "a provider that is none": { redlock, provider: {} },
     "no header's name": { redlock, header: "no name" },
-    "a handler that is a function": { redlock, handler: () => "a" },
     "a handler without a character": { redlock, handler: "" },
     "a handler with a wildcard": { redlock, handler: "/hooks/*" },
     "a header that is not a text": { redlock, header: 7 },
@@ -42,9 +40,7 @@ describe("wrong options are refused at set-up", () => {
     omitHeaders: { redlock, omitHeaders: [7] },
     "omitHeaders that are none": { redlock, omitHeaders: ["no name"] },
     maxRequestBody: { redlock, maxRequestBody: 2 ** 31 + 1 },
-    "half a byte": { redlock, maxRequestBody: 0.5 },
     maxResponseBody: { redlock, maxResponseBody: 483_617 },
-    "a negative one": { redlock, maxResponseBody: -1 },
     "one above half of maxResult": { redlock, maxResponseBody: 2, maxResult: 32_770 },
     "failOpen for webhooks": { ...hook, failOpen: true },
     "a short retention": { redlock, retention: 20_000, lease: 30_000 },
@@ -52,7 +48,6 @@ describe("wrong options are refused at set-up", () => {
       ...ofStripe,
       retention: 604_800,
     },
-    "one that is too short as it is": { ...ofStripe, retention: 3_600_000 },
     "one that is too short in seconds, too": { ...ofStripe, retention: 86_400 },
     "an empty scope": { redlock, scope: [] },
     "an empty lock": { redlock, lock: "" },
@@ -100,20 +95,12 @@ describe("wrong options are refused at set-up", () => {
     await expect(wrong).rejects.toThrow(/^the result of store .*a boolean/);
   });
 
-  test("they are checked even where the client is made for each request", () => {
-    expect(() => idempotent({ redlock: () => redlock, lease: 5 })).toThrow(RangeError);
-  });
-
   test("a short retention is refused where the provider is made for each request, and before a handler runs", async () => {
-    const app = new Hono();
-    app.onError((error) => Response.json(error.message, { status: 500 }));
+    const app = new Hono().onError((error) => Response.json(error.message, { status: 500 }));
     const rules = { redlock, retention: 604_800, provider: () => stripe({ secret: "whsec_1" }) };
     app.post("*", idempotent(rules), () => expect.unreachable("nothing may run"));
-    const response = await app.fetch(post());
-    expect([response.status, await response.json()]).toEqual([
-      500,
-      expect.stringMatching(/did you mean 604_800_000/),
-    ]);
+    const answer = await app.fetch(post());
+    expect([answer.status, await answer.json()]).toEqual([500, expect.stringMatching(/mean 604_800_000/)]);
   });
 
   test("withIdempotency checks them before it reads the body", async () => {
@@ -121,15 +108,6 @@ describe("wrong options are refused at set-up", () => {
     const wrong = withIdempotency(request, () => new Response(), { redlock, provider: {} as never });
     await expect(wrong).rejects.toThrow(/provider/);
     expect(request.bodyUsed).toBe(false);
-  });
-
-  test("withIdempotency needs a handler, and a scope of texts", async () => {
-    await expect(withIdempotency(post(), undefined as never, { redlock })).rejects.toThrow(/handler/);
-    const scope = ["tenant", undefined] as never;
-    await expect(withIdempotency(post(), () => new Response(), { redlock, scope })).rejects.toThrow(/scope/);
-    await expect(withIdempotency(post(), () => "text" as never, { redlock })).rejects.toThrow(
-      /Response.*"text"/,
-    );
   });
 });
 
@@ -156,15 +134,11 @@ test.each([
   await first;
 });
 
-test.each([
-  ["before it has read its request", new TypeError("cannot pay twice"), false],
-  ["after it has read its request", new TypeError("the payment is locked already"), true],
-  ["of another class", new Error("the payment is locked already"), false],
-])("an error of the handler is thrown as it is: %s", async (_what, thrown, reads) => {
+test("an error of the handler is thrown as it is, although it sounds like one about the body", async () => {
+  const thrown = new TypeError("the payment is locked already");
   const handler = async (request: Request) => {
-    if (reads) await request.text();
+    await request.text();
     throw thrown;
   };
-  const { error } = await outcomeOf(withIdempotency(post(freshKey()), handler, { redlock }));
-  expect(error).toBe(thrown);
+  expect((await outcomeOf(withIdempotency(post(freshKey()), handler, { redlock }))).error).toBe(thrown);
 });

@@ -27,39 +27,16 @@ describe("parseKey", () => {
     expect(parseKey(header)).toBe(key);
   });
 
-  const quoted = [
-    '""a"',
-    '""',
-    '"',
-    '"a',
-    '"a"b',
-    '"a\\b"',
-    '"a" ;p',
-    '"a";',
-    '"a";P=1',
-    '"a";p=',
-    '"a";p="b',
-    '"a";p=1 ',
-    '"a";p=1;',
-    '"a";p=ü',
-    '"a";p=1, "b"',
-  ];
-  test.each([
-    ...quoted,
-    "",
-    "a,b",
-    "a, b",
-    "~".repeat(256),
-    "a\u0000",
-    "a\u007f",
-    "\u0080",
-    "ü",
-    "💶",
-    "null",
-    "[object Object]",
-  ])("%j names nothing", (header) => {
-    expect(parseKey(header)).toBe(undefined);
-  });
+  const malformed = ['""a"', '""', '"', '"a', '"a"b', '"a\\b"'];
+  const parameters = [" ;p", ";", ";P=1", ";p=", ';p="b', ";p=1 ", ";p=1;", ";p=ü", ';p=1, "b"'];
+  const bare = ["", "a,b", "a, b", "~".repeat(256), "a\u0000", "a\u007f", "\u0080", "ü", "💶"];
+  const ofBugs = ["null", "[object Object]"];
+  test.each([...malformed, ...parameters.map((each) => `"a"${each}`), ...bare, ...ofBugs])(
+    "%j names nothing",
+    (header) => {
+      expect(parseKey(header)).toBe(undefined);
+    },
+  );
 });
 
 describe.each(stands)("requests: %s", (_name, stand) => {
@@ -78,14 +55,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
       [0, 255],
     ],
     ["formData()", form, async (request) => [...(await request.formData())], [["amount", "10"]]],
-    ["clone()", "twice", async (r) => `${await r.clone().text()} ${await r.text()}`, "twice twice"],
     ["text() of no body", null, async (request) => [request.body, await request.text()], [null, ""]],
-    [
-      "text() of an empty body",
-      "",
-      async (request) => [request.body === null, await request.text()],
-      [false, ""],
-    ],
   ])("the handler can read the body by %s", async (_how, body, read, value) => {
     let got: unknown;
     const fetch = serving(async (request) => {
@@ -96,10 +66,13 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     expect(got).toEqual(value);
   });
 
-  test("the handler gets method, address and headers as they came", async () => {
-    const fetch = serving(({ method, url, headers }) => Response.json([method, url, headers.get("x-a")]));
+  test("the handler gets method, address, headers and body as they came", async () => {
+    const fetch = serving(async (request) => {
+      const { method, url, headers } = request;
+      return Response.json([method, url, headers.get("x-a"), await request.text()]);
+    });
     const response = await fetch(post("k 1", { method: "PUT", path: "/p?q=%20#h", headers: { "x-a": "1" } }));
-    expect(await response.json()).toEqual(["PUT", "https://api.example/p?q=%20#h", "1"]);
+    expect(await response.json()).toEqual(["PUT", "https://api.example/p?q=%20#h", "1", '{"amount":10}']);
   });
 
   test("a body above the cap is 413, with or without Content-Length, and no Redis command", async () => {

@@ -1,13 +1,11 @@
 import { createHmac } from "node:crypto";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { idempotent } from "../../src/hono/index.ts";
 import { type HttpEvent, withIdempotency } from "../../src/http/index.ts";
 import { inspectKey } from "../../src/idempotency/index.ts";
 import { secretTag, stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { gate } from "../support/link.ts";
-import { allArrived } from "../support/stores.ts";
 import { forbidUnhandledRejections } from "../support/unhandled.ts";
 import { opened, stores } from "./stand.ts";
 
@@ -26,30 +24,21 @@ describe.each(stores)("secrets on $title", ({ open }) => {
   const at = opened({ open });
 
   /** An instance that accepts these secrets. */
-  function instance(secret: string | string[], options: { name?: string; wait?: number } = {}) {
+  function instance(secret: string | string[]) {
     const events: HttpEvent[] = [];
-    const { name, wait = 0 } = options;
-    const provider = stripe({ secret, ...(name !== undefined && { name }) });
     const onEvent = (event: HttpEvent) => events.push(event);
-    const run = (request: Request, handler: () => Response | Promise<Response>) =>
-      withIdempotency(request, handler, {
-        redlock: at.client.redlock,
-        provider,
-        wait,
-        onEvent,
-      });
+    const options = { redlock: at.client.redlock, provider: stripe({ secret }), onEvent };
+    const run = (request: Request, handler: () => Response) => withIdempotency(request, handler, options);
     return { run, events };
   }
 
   test("of two tenants: neither can use up the other's events", async () => {
     const secrets: Record<string, string> = { a: "whsec_of_a", b: "whsec_of_b" };
     const ran: string[] = [];
+    const provider = (c: Context) => stripe({ secret: secrets[c.req.param("tenant")!]! });
     const app = new Hono().post(
       "/hooks/:tenant",
-      idempotent({
-        redlock: at.client.redlock,
-        provider: (c) => stripe({ secret: secrets[c.req.param("tenant")!]! }),
-      }),
+      idempotent({ redlock: at.client.redlock, provider }),
       async (c) => {
         const { of } = await c.req.json();
         ran.push(of);
@@ -108,35 +97,4 @@ describe.each(stores)("secrets on $title", ({ open }) => {
       ["replayed"],
     ]);
   });
-
-  test.each([
-    ["old", "whsec_old"],
-    ["new", "whsec_new"],
-  ])(
-    "while they are rotated: a duplicate during a run of an instance with the %s one is busy",
-    async (_, one) => {
-      const id = freshKey();
-      const [alone, both] = [instance(one), instance(["whsec_new", "whsec_old"])];
-      for (const [first, then] of [
-        [alone, both],
-        [both, alone],
-      ] as const) {
-        const key = `${id}-${first === alone}`;
-        const began = gate();
-        const end = gate<Response>();
-        const running = first.run(event(key, one), () => {
-          began.open();
-          return end.passed;
-        });
-        await began.passed;
-        await allArrived(at.client.links);
-        const busy = await then.run(event(key, one), () => expect.unreachable("it is under way"));
-        expect(busy.status).toBe(503);
-        end.open(new Response("failed", { status: 500 }));
-        expect((await running).status).toBe(500);
-        expect(await (await then.run(event(key, one), () => new Response("done"))).text()).toBe("done");
-        expect(await (await first.run(event(key, one), () => new Response("twice"))).text()).toBe("done");
-      }
-    },
-  );
 });

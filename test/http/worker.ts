@@ -22,14 +22,6 @@ async function echo(request: Request): Promise<Response> {
   });
 }
 
-/** Reads the request around a handler. */
-const outerReads: Readonly<Record<string, (outer: Request) => unknown>> = {
-  text: (outer) => outer.text(),
-  clone: (outer) => outer.clone(),
-  stream: (outer) => outer.body?.getReader(),
-  request: (outer) => new Request(outer),
-};
-
 const app = new Hono<{ Bindings: Bindings }>();
 const redlockOf = (env: Bindings) => new Redlock({ ...patient, endpoints: endpointsFromEnv(env) });
 const redlock = (c: Context<{ Bindings: Bindings }>) => redlockOf(c.env);
@@ -43,11 +35,8 @@ app.post("/gone", idempotent({ redlock }), async (c) => {
 
 export default {
   fetch(request: Request, env: Bindings, platform: Platform): Response | Promise<Response> {
-    const { pathname, search } = new URL(request.url);
-    if (!/^\/(plain|outer)$/.test(pathname)) return app.fetch(request, env, platform as never);
-    const options = { redlock: redlockOf(env), waitUntil: platform };
-    if (pathname === "/plain") return withIdempotency(request, echo, options);
-    const handler = async () => new Response(String(await outerReads[search.slice(1)]!(request)));
-    return withIdempotency(request, handler, options).catch((error) => new Response(String(error)));
+    const { pathname } = new URL(request.url);
+    if (pathname !== "/plain") return app.fetch(request, env, platform as never);
+    return withIdempotency(request, echo, { redlock: redlockOf(env), waitUntil: platform });
   },
 };
