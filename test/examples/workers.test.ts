@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { until } from "../support/until.ts";
 import { startInWorkerd } from "./bundle.ts";
 import { staged } from "./stage.ts";
 
@@ -33,30 +32,6 @@ it("examples/d1-fence takes five amounts that are requested at once, and nothing
     .run();
   expect(await pay()).toBe(409);
   expect(await db.prepare("SELECT balance FROM accounts").first()).toEqual({ balance: 10 });
-});
-
-it("examples/partner-calls allows four calls at once from two Workers together", async () => {
-  // They wait up to a minute for a permit.
-  const bindings = { ...at.local.env(), PARTNER_URL: at.service.url, WAIT_MS: "60000" };
-  const start = () => startInWorkerd("partner-calls/worker.ts", { bindings });
-  const workers = await Promise.all([start(), start()]);
-  at.service.rule = () => undefined;
-  const answers = Array.from({ length: 10 }, (_, index) =>
-    workers[index % 2]!.dispatchFetch(`http://worker/quotes/${index}?currency=EUR`),
-  );
-  let most = 0;
-  for (let answered = 0; answered < 10; answered += 1) {
-    const call = await at.service.next();
-    // The limit is reached before one of the calls is answered.
-    if (answered < 6) await until(() => at.service.calls.length >= answered + 4, "four calls");
-    most = Math.max(most, at.service.calls.length - answered);
-    call.answer(200);
-  }
-  expect(most).toBe(4);
-  const replies = await Promise.all(answers);
-  expect(replies.map(({ status }) => status)).toEqual(new Array(10).fill(200));
-  const paths = Array.from({ length: 10 }, (_, index) => `/quotes/${index}?currency=EUR`);
-  expect(at.service.calls.map(({ path }) => path).sort()).toEqual(paths);
 });
 
 it("examples/lock-server answers others by HTTPS, with its token", async () => {
