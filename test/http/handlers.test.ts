@@ -1,6 +1,6 @@
 import express5 from "express";
 import { Hono } from "hono";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { idempotent } from "../../src/hono/index.ts";
 import type { Delivery, HttpEvent } from "../../src/http/index.ts";
 import { deliveryKey } from "../../src/inbox/index.ts";
@@ -166,4 +166,13 @@ test("two routers of Express with one pattern are told apart by their paths, lou
     statuses.push((await send(sentTo(path, id))).status);
   }
   expect([statuses, ran]).toEqual([[200, 500, 200, 500], ["/a"]]);
+});
+
+test("middleware of all routes and of one of them is mounted twice", async () => {
+  using _ = vi.spyOn(console, "error").mockReturnValue();
+  const guard = idempotent(guardOf({ provider, wait: 0 }));
+  const app = new Hono().onError((error, c) => c.text(error.message, 500));
+  app.use(guard).post("/hooks/bill", guard, (c) => c.text("x"));
+  const answer = await app.fetch(sentTo("/bill", freshKey()));
+  expect([answer.status, await answer.text()]).toEqual([500, expect.stringMatching(/mounted twice/)]);
 });

@@ -205,30 +205,11 @@ describe("HTTP/2", () => {
   });
 });
 
-describe("what Node decides", () => {
-  test("an array of headers keeps each value of a name, also in a replay", async () => {
-    const headers = ["link", "a", "link", "b"];
-    const stand = await serve((_req, res) => res.writeHead(201, headers).end("x"));
-    const key = freshKey();
-    for (let times = 0; times < 2; times += 1) {
-      expect((await stand.send(post(key))).headers.get("link")).toBe("a, b");
-    }
-  });
-
-  test("a body that is not as long as it says is an error of the handler, and is not stored", async () => {
-    const codes: unknown[] = [];
-    const stand = await serve((_req, res) => {
-      res.strictContentLength = true;
-      res.setHeader("content-length", 3);
-      try {
-        res.end("hello");
-      } catch (error) {
-        codes.push((error as { code?: string }).code);
-        res.destroy();
-      }
-    });
-    const key = freshKey();
-    for (let times = 0; times < 2; times += 1) await stand.send(post(key)).catch(() => undefined);
-    expect(codes).toEqual(Array(2).fill("ERR_HTTP_CONTENT_LENGTH_MISMATCH"));
-  });
+test("an array of headers keeps each value of a name, also in a replay", async () => {
+  const headers = ["link", "a", "link", "b"];
+  const stand = await serve((_req, res) => res.writeHead(201, headers).end("x"));
+  const key = freshKey();
+  for (let times = 0; times < 2; times += 1) {
+    expect((await stand.send(post(key))).headers.get("link")).toBe("a, b");
+  }
 });

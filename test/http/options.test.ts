@@ -109,6 +109,14 @@ describe("wrong options are refused at set-up", () => {
     await expect(wrong).rejects.toThrow(/provider/);
     expect(request.bodyUsed).toBe(false);
   });
+
+  test("withIdempotency needs a handler, and its response", async () => {
+    await expect(withIdempotency(post(), undefined as never, { redlock })).rejects.toThrow(
+      /handler .*must be a function/,
+    );
+    const text = withIdempotency(post(), () => "text" as never, { redlock });
+    await expect(text).rejects.toThrow(/Response.*"text"/);
+  });
 });
 
 test.each([

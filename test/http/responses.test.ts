@@ -38,14 +38,8 @@ describe("the stored form of a response", () => {
     expect(responseCodec.encode(response)).toBe(stored);
   });
 
-  test.each(["", "{}", "t199{}", "t600{}", "x200{}", " t200{}", "t200{} ", "t200[]", "t200{nonsense}"])(
-    "%j begins none",
-    (head) => {
-      expect(() => responseCodec.decode(`${head}\n`)).toThrow();
-    },
-  );
-
-  test.each(["t200{}", "b200{}\n*"])("%j is none", (stored) => {
+  const heads = ["", "{}", "t199{}", "t600{}", "x200{}", " t200{}", "t200{} ", "t200[]", "t200{nonsense}"];
+  test.each([...heads.map((head) => `${head}\n`), "t200{}", "b200{}\n*"])("%j is none", (stored) => {
     expect(() => responseCodec.decode(stored)).toThrow();
   });
 });
@@ -81,26 +75,21 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect(runs).toBe(1);
   });
 
-  test.each<[what: string, status: number, headers: Record<string, string>, body?: string]>([
-    ["a 303", 303, { location: "/done" }],
-    ["a 200", 200, {}],
-    ["a 200 with an empty text", 200, {}, ""],
-  ])("%s that is empty has no body when it is replayed", async (_what, status, headers, body) => {
-    const handler = () => new Response(body, { status, headers });
+  test.each<[what: string, status: number, body: string | null]>([
+    ["a 200", 200, null],
+    ["a 200 with an empty text", 200, ""],
+    ["a 303", 303, null],
+    ["a 204", 204, null],
+    ["a 304", 304, null],
+  ])("%s that is empty has no body when it is replayed", async (_what, status, body) => {
+    const handler = () => new Response(body, { status, headers: { etag: '"1"' } });
     const fetch = serving(handler);
     const key = freshKey();
-    await fetch(post(key));
+    expect((await fetch(post(key))).status).toBe(status);
     const again = await fetch(post(key));
     // @hono/node-server gives every body a content type, even a body without bytes.
-    expect(again.body).toBeNull();
+    expect([again.status, again.body]).toEqual([status, null]);
     expect([...again.headers]).toEqual([...handler().headers, ["idempotent-replayed", "true"]].sort());
-  });
-
-  test.each([204, 205, 304])("%i has no body", async (status) => {
-    const { first, again } = await twice(() => new Response(null, { status, headers: { etag: '"1"' } }));
-    for (const response of [first, again]) {
-      expect(response).toMatchObject({ status, bytes: new Uint8Array(), headers: { etag: '"1"' } });
-    }
   });
 
   /** A response with all of these headers. */
