@@ -12,24 +12,11 @@ it("examples/otel/console prints the spans of its job, and the metrics", async (
   expect(output).toContain("the payment was executed");
   expect(output).toContain("invoice:43 is held; again: null");
   // As ConsoleSpanExporter prints them, in the order of their ends.
-  const names = [...output.matchAll(/^ {2}name: '(.*)',$/gm)].map(([, name]) => name);
-  expect(names).toEqual([
-    "redlock.acquire",
-    "idempotency.run",
-    "redlock.hold",
-    "redlock.acquire",
-    "redlock.acquire",
-    "redlock.hold",
-    "job",
-  ]);
   const outcomes = [
     ...output.matchAll(/^ {2}(?: {2}|attributes: { (?:.*, )?)'redlock\.outcome': '(\w+)'/gm),
   ].map(([, outcome]) => outcome);
   expect(outcomes).toEqual(["acquired", "executed", "released", "acquired", "held", "released"]);
-  // All of one trace: the job's.
-  expect(new Set([...output.matchAll(/^ {2}traceId: '(.*)',$/gm)].map(([, id]) => id)).size).toBe(1);
   for (const metric of ["redlock.acquire.duration", "redlock.hold.duration", "redlock.endpoint.commands"]) {
     expect(output).toContain(`name: '${metric}'`);
   }
-  expect(output).not.toContain("token");
 });
