@@ -16,8 +16,7 @@ export class VirtualWorld {
    * @param roundTrips ms to each endpoint and back, on average
    */
   constructor(seed, roundTrips) {
-    const settled = () => new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
-    this.#time = new VirtualTime({ seed, settled });
+    this.#time = new VirtualTime({ seed });
     this.#servers = roundTrips.map((roundTrip, index) => ({
       roundTrip,
       memory: memoryEndpoint({ name: `e${index}`, runtime: this.#time }),
