@@ -135,12 +135,9 @@ async function runPhase(demo, name, deliveries, work) {
 }
 
 /** The options of `deliverAll` that are the same in every phase. */
-function sending(demo, counts) {
-  return { counts, signal, atOnce, onAnswer: (delivery, body) => recordAnswer(demo, delivery, body) };
-}
-
-function recordAnswer({ answers }, { key }, body) {
-  answers.set(key, [...(answers.get(key) ?? []), body]);
+function sending({ answers }, counts) {
+  const onAnswer = ({ key }, body) => answers.set(key, [...(answers.get(key) ?? []), body]);
+  return { counts, signal, atOnce, onAnswer };
 }
 
 /** Sends an equal share of the deliveries in each phase with faults. Returns how many requests each fault hit. */

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import process from "node:process";
-import { devPageScript } from "./dev-page.mjs";
+import { devPageScript } from "./bundle.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 

@@ -9,8 +9,8 @@ import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import sharp from "sharp";
 import { readArguments, refuse } from "./arguments.mjs";
+import { devPageScript } from "./bundle.mjs";
 import { forged, send, stripeDelivery } from "./deliveries.mjs";
-import { devPageScript } from "./dev-page.mjs";
 import { load, project } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 

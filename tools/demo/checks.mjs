@@ -19,15 +19,42 @@
  * @example
  * const ok = printChecks(await checkAll(worker.database, evidence));
  */
-export async function checkAll(database, evidence) {
+export async function checkAll(database, { deliveries, answers, counts, forgedRequests, faultHits }) {
   const effects = await rows(database, "SELECT delivery_key, entity, fence FROM effects ORDER BY rowid");
   const entities = await rows(database, "SELECT entity, events, fence FROM entities");
+  const keys = new Set(deliveries.map(({ key }) => key));
+  const total = (field) => counts.reduce((sum, phase) => sum + phase[field], 0);
+  const unanswered = deliveries.filter(({ key }) => !answers.has(key)).length;
+  const different = [...answers.values()].filter((bodies) => new Set(bodies).size > 1).length;
+  const faults = Object.entries(faultHits);
   return [
-    checkExactlyOnce(evidence.deliveries, effects),
-    ...checkAnswers(evidence),
+    checkExactlyOnce(keys, effects),
+    {
+      title: "every sender got its success in the end",
+      holds: unanswered + total("givenUp") === 0,
+      found: `${unanswered} without, ${total("givenUp")} gave up`,
+    },
+    {
+      title: "duplicates got the answer of the first, byte for byte",
+      holds: different === 0 && total("executed") <= keys.size,
+      found: `${different} differ`,
+    },
     ...checkFences(effects, entities),
-    ...checkRefusals(evidence),
-    checkFaults(evidence.faultHits),
+    {
+      title: "every bad signature was refused, before Redis",
+      holds: total("refused") === total("forged") && forgedRequests === 0,
+      found: `${total("refused")} of ${total("forged")} refused, ${forgedRequests} requests to Redis`,
+    },
+    {
+      title: "every answer was one that a sender understands",
+      holds: total("unexpected") === 0,
+      found: `${total("unexpected")} were not`,
+    },
+    {
+      title: "each fault did happen",
+      holds: faults.every(([, hits]) => hits > 0),
+      found: faults.map(([kind, hits]) => `${kind} ${hits}`).join(", "),
+    },
   ];
 }
 
@@ -40,38 +67,20 @@ export async function checkAll(database, evidence) {
  * @property {string} found the numbers it is based on
  */
 
-function checkExactlyOnce(deliveries, effects) {
+/** @returns {Check} */
+function checkExactlyOnce(keys, effects) {
   const perDelivery = countBy(effects, (effect) => effect.delivery_key);
-  const keys = new Set(deliveries.map(({ key }) => key));
   const missing = [...keys].filter((key) => !perDelivery.has(key)).length;
   const double = [...perDelivery.values()].filter((times) => times > 1).length;
   const unknown = [...perDelivery.keys()].filter((key) => !keys.has(key)).length;
-  return check(
-    "every genuine event took effect exactly once",
-    missing + double + unknown === 0 && effects.length === keys.size,
-    `${effects.length} of ${keys.size}, ${missing} missing, ${double} double, ${unknown} unknown`,
-  );
+  return {
+    title: "every genuine event took effect exactly once",
+    holds: missing + double + unknown === 0 && effects.length === keys.size,
+    found: `${effects.length} of ${keys.size}, ${missing} missing, ${double} double, ${unknown} unknown`,
+  };
 }
 
-function checkAnswers({ deliveries, answers, counts }) {
-  const keys = new Set(deliveries.map(({ key }) => key));
-  const unanswered = deliveries.filter(({ key }) => !answers.has(key)).length;
-  const givenUp = sum(counts, "givenUp");
-  const different = [...answers.values()].filter((bodies) => new Set(bodies).size > 1).length;
-  return [
-    check(
-      "every sender got its success in the end",
-      unanswered + givenUp === 0,
-      `${unanswered} without, ${givenUp} gave up`,
-    ),
-    check(
-      "duplicates got the answer of the first, byte for byte",
-      different === 0 && sum(counts, "executed") <= keys.size,
-      `${different} differ`,
-    ),
-  ];
-}
-
+/** @returns {Check[]} */
 function checkFences(effects, entities) {
   const newest = new Map();
   let disorder = 0;
@@ -84,44 +93,17 @@ function checkFences(effects, entities) {
     ({ entity, events, fence }) => events !== perEntity.get(entity) || fence !== newest.get(entity),
   ).length;
   return [
-    check(
-      "fences strictly increase on every entity",
-      disorder === 0 && effects.length > 0,
-      `${disorder} of ${effects.length} out of order, ${entities.length} entities`,
-    ),
-    check(
-      "entities count what was written, no update lost",
-      astray === 0 && entities.length === perEntity.size,
-      `${astray} astray`,
-    ),
+    {
+      title: "fences strictly increase on every entity",
+      holds: disorder === 0 && effects.length > 0,
+      found: `${disorder} of ${effects.length} out of order, ${entities.length} entities`,
+    },
+    {
+      title: "entities count what was written, no update lost",
+      holds: astray === 0 && entities.length === perEntity.size,
+      found: `${astray} astray`,
+    },
   ];
-}
-
-function checkRefusals({ counts, forgedRequests }) {
-  const refused = sum(counts, "refused");
-  const forgedSent = sum(counts, "forged");
-  const unexpected = sum(counts, "unexpected");
-  return [
-    check(
-      "every bad signature was refused, before Redis",
-      refused === forgedSent && forgedRequests === 0,
-      `${refused} of ${forgedSent} refused, ${forgedRequests} requests to Redis`,
-    ),
-    check("every answer was one that a sender understands", unexpected === 0, `${unexpected} were not`),
-  ];
-}
-
-function checkFaults(faultHits) {
-  const faults = Object.entries(faultHits);
-  return check(
-    "each fault did happen",
-    faults.every(([, hits]) => hits > 0),
-    faults.map(([kind, hits]) => `${kind} ${hits}`).join(", "),
-  );
-}
-
-function check(title, holds, found) {
-  return { title, holds, found };
 }
 
 async function rows(database, query) {
@@ -132,8 +114,4 @@ function countBy(list, keyOf) {
   const counts = new Map();
   for (const one of list) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1);
   return counts;
-}
-
-function sum(counts, field) {
-  return counts.reduce((total, phase) => total + phase[field], 0);
 }

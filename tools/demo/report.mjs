@@ -41,29 +41,18 @@ export function phaseHead() {
  * console.log(phaseLine(counts, 24, 3.5));
  */
 export function phaseLine(counts, events, seconds) {
-  const { name, sent, executed, replayed, refused, durations } = counts;
+  const { name, sent, executed, replayed, refused, unavailable, failed, unexpected, durations } = counts;
   const percentiles = [0.5, 0.99].map((share) =>
     durations.length === 0 ? "" : percentile(durations, share).toFixed(0),
   );
-  return columns(name, [
-    events,
-    sent,
-    executed,
-    replayed,
-    refused,
-    retried(counts),
-    ...percentiles,
-    seconds.toFixed(1),
-  ]);
+  // Requests that had to be sent again.
+  const retried = unavailable + failed + unexpected;
+  const numbers = [events, sent, executed, replayed, refused, retried, ...percentiles, seconds.toFixed(1)];
+  return columns(name, numbers);
 }
 
 function columns(name, values) {
   return `  ${name.padEnd(phaseName)}${values.map((value, index) => String(value).padStart(phaseColumns[index].length + 2)).join("")}`;
-}
-
-/** Requests that had to be sent again. */
-function retried({ unavailable, failed, unexpected }) {
-  return unavailable + failed + unexpected;
 }
 
 /**

@@ -7,7 +7,7 @@ import { patient } from "../../../test/support/beyond-tests.ts";
 import { chromiumPath, openBrowser, openPage, overflows } from "../../../test/support/browser.ts";
 import { ownTime } from "../../../test/support/own-time.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
-import { devPageScript } from "../../../tools/dev-page.mjs";
+import { devPageScript } from "../../../tools/bundle.mjs";
 import { start } from "../../src/index.ts";
 import { openPage as openDevPage } from "../../src/page/server.ts";
 
