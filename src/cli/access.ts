@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import { EndpointError, endpointsFromEnv, httpEndpoint, QuorumError, Redlock } from "../index.ts";
+import { EndpointError, endpointsFromEnv, httpEndpoint, Redlock } from "../index.ts";
 import { type Environment, UsageError } from "./environment.ts";
 import type { Values } from "./options.ts";
 import { driverIn, openSocket, type Socket } from "./sockets.ts";
@@ -11,7 +11,6 @@ type Variables = Readonly<Record<string, string | undefined>>;
 export interface Place extends Socket {
   /** From 1. */
   readonly number: number;
-  readonly url: string;
   /** The variable with its URL. */
   readonly variable: string;
 }
@@ -32,7 +31,6 @@ export interface Call {
   readonly environment: Environment;
 }
 
-const rest = "UPSTASH_REDIS_REST_URL";
 const restNames = /^(?:UPSTASH_REDIS_REST|KV_REST_API)_(?:URL|TOKEN)/;
 const socket = "REDIS_URL";
 
@@ -50,9 +48,7 @@ export async function openAccess(values: Values, { env, folder }: Environment): 
     return { places, variables: { ...env, ...read } };
   } catch (error) {
     const { message } = error as Error;
-    if (file !== undefined) throw new UsageError(`--read-env ${file}: ${message}`);
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`${message}. To read the variables from a file: --read-env .dev.vars`);
+    throw new UsageError(file === undefined ? message : `--read-env ${file}: ${message}`);
   }
 }
 
@@ -65,13 +61,12 @@ function namesOf(variables: Variables, name: string): string[] {
 
 function restPlaces(variables: Variables, values: Values): Place[] {
   const { dialect, "base-path": basePath, "allow-insecure": allowInsecure } = values;
-  const names = namesOf(variables, rest);
+  const names = namesOf(variables, "UPSTASH_REDIS_REST_URL");
   return endpointsFromEnv(variables).map((options, index) => {
     // Not before it is used, because doctor reports a URL that cannot be used.
     const open = () => httpEndpoint({ ...options, dialect, basePath, allowInsecure });
     const variable = names[index] ?? "KV_REST_API_URL";
-    const { url } = options;
-    return { number: index + 1, url, variable, open, nodes: async () => [open()], close: () => undefined };
+    return { number: index + 1, variable, open };
   });
 }
 
@@ -79,17 +74,16 @@ function socketPlaces(variables: Variables, values: Values, folder: string): Pro
   const names = namesOf(variables, socket);
   if (names.length === 0) {
     throw new Error(
-      `no variable names an endpoint: set ${rest} and UPSTASH_REDIS_REST_TOKEN, or ${socket} (redis://…); npx redis-rest-local starts local endpoints, and prints their variables`,
+      `no variable names an endpoint: set UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or ${socket} (redis://…), or read them from a file: --read-env .dev.vars; npx redis-rest-local starts local endpoints, and prints their variables`,
     );
   }
-  const single = variables[socket];
-  if (single && !names.some((name) => variables[name] === single)) {
-    throw new UsageError(`${socket} is set beside ${names[0]}: give it a number, too, or leave it out`);
+  if (variables[socket] && names[0] !== socket) {
+    throw new Error(`${socket} is set beside ${names[0]}: give it a number, too, or leave it out`);
   }
   const driver = driverIn(folder);
   const opened = names.map(async (variable, index) => {
-    const url = variables[variable] ?? "";
-    return { number: index + 1, url, variable, ...(await openSocket(driver, url, values)) };
+    const opening = openSocket(driver, variables[variable] ?? "", values);
+    return { number: index + 1, variable, ...(await opening) };
   });
   return Promise.all(opened);
 }
@@ -107,6 +101,7 @@ export function clientOf({ access, values: { timeout, prefix } }: Call): Redlock
 export interface Failure {
   readonly kind: EndpointError["kind"] | "config";
   readonly status?: number | undefined;
+  readonly endpoint: string;
   /** Without the endpoint's name. */
   readonly message: string;
 }
@@ -117,16 +112,13 @@ export interface Failure {
  * @throws an error that is none
  */
 export function failureOf(error: unknown): Failure {
-  const cause = error instanceof QuorumError ? error.cause : error;
-  if (!(cause instanceof EndpointError)) throw error;
-  const { kind, status, message, endpoint } = cause;
-  return { kind, status, message: message.slice(`${endpoint}: `.length) };
-}
-
-/** Too few answers, which are an answer as well. */
-export function quorumError(error: unknown): QuorumError {
-  if (error instanceof QuorumError) return error;
-  throw error;
+  if (error instanceof UsageError) return { kind: "config", endpoint: "", message: error.message };
+  if (!(error instanceof EndpointError)) throw error;
+  const { kind, status, endpoint } = error;
+  const said = error.message.slice(`${endpoint}: `.length);
+  // As the platform says it of AbortSignal.timeout.
+  const message = said.replace(/^The operation was aborted.*/, "no answer in time");
+  return { kind, status, endpoint, message };
 }
 
 /** Whether the server has understood the request, and says no. */

@@ -1,73 +1,59 @@
 import { forgetKey, Idempotency, InProgressError } from "../idempotency/index.ts";
-import { QuorumError, type Redlock } from "../index.ts";
 import { forceRelease } from "../inspect/index.ts";
 import { forceRelease as freeSynchronizer } from "../sync/index.ts";
 import { type Call, clientOf } from "./access.ts";
 import { type ExitCode, exitCode, type Outcome, UsageError } from "./environment.ts";
-import { type Finding, findingText } from "./finding.ts";
-import { look } from "./inspect.ts";
-import { keyTarget, type Target } from "./target.ts";
-import { duration, layout, printable } from "./text.ts";
+import { elsewhere, type Finding, findingText, look } from "./inspect.ts";
+import { keyTarget } from "./target.ts";
+import { duration, layout } from "./text.ts";
 
 // The commands that change something, and ask before.
 
 /** A change, and what to say of it. */
 interface Change {
-  readonly redlock: Redlock;
   /** The change, for `--json`. */
   readonly subject: object;
-  readonly target: Target;
-  /** Whether nobody can see in a look what would be changed. */
-  readonly isHidden?: boolean;
-  readonly question: string;
+  /** What is there now. Undefined: nobody can see that in a look. */
+  readonly look: (() => Promise<Finding>) | undefined;
   /** What there is to know before one decides. */
   readonly warning: string;
-  act(): Promise<boolean>;
+  readonly act: () => Promise<boolean>;
   readonly done: string;
-  /** What to say if there was nothing to do, but this. */
-  nothing(instead: Finding): string;
-  /** What to say if too few endpoints answered. */
-  readonly failed: string;
+  readonly nothing: string;
 }
 
 /** Asks whether to make a change, unless `--yes` answers that, and makes it. */
-async function change(planned: Change, { values: { yes }, environment }: Call): Promise<Outcome> {
-  const { redlock, subject, target, act, done, nothing } = planned;
+async function change(planned: Change, call: Call): Promise<Outcome> {
+  const { subject, act, done, nothing } = planned;
   const outcome = (code: ExitCode, text: string, fields?: object): Outcome => ({
     code,
     fields: { ...subject, done: code === exitCode.done, ...fields },
     text: [text],
   });
-  if (!yes) {
-    const { ask, warn, width } = environment;
-    if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
-    const finding = planned.isHidden ? undefined : await look(redlock, target);
-    // Without a question, and without a request: somebody may have acquired it since, or a run have completed.
-    if (finding && isNowhere(finding)) return outcome(exitCode.nothing, nothing(finding));
-    const known = finding ? findingText(finding) : [];
-    for (const line of layout([...known, planned.warning], width)) warn(line);
-    const answer = await ask(printable(`${planned.question} [y/N] `));
-    if (!/^y(?:es)?$/i.test(answer.trim())) return outcome(exitCode.refused, "nothing was done");
-  }
+  const answer = call.values.yes ? "yes" : await answerTo(planned, call);
+  if (answer === "nothing") return outcome(exitCode.nothing, nothing);
+  if (answer === "no") return outcome(exitCode.refused, "nothing was done");
   try {
-    if (await act()) return outcome(exitCode.done, done);
-    return outcome(exitCode.nothing, nothing(await look(redlock, target)));
+    return (await act()) ? outcome(exitCode.done, done) : outcome(exitCode.nothing, nothing);
   } catch (error) {
-    if (error instanceof QuorumError) {
-      const causes = error.votes.flatMap(({ cause }) => cause?.message ?? []).join("; ");
-      throw new Error(`${planned.failed}: ${causes}. To see what to fix: redlock-edge doctor`, {
-        cause: error,
-      });
-    }
     if (!(error instanceof InProgressError)) throw error;
-    const { retryAfter } = error;
-    const text = `a run is under way, or its process has died; try again in ${duration(retryAfter)}`;
-    return outcome(exitCode.refused, `${error.key}: ${text}`, { retryAfter });
+    const { key, retryAfter } = error;
+    const text = `${key}: a run is under way, or its process has died; try again in ${duration(retryAfter)}`;
+    return outcome(exitCode.refused, text, { retryAfter });
   }
 }
 
-function isNowhere({ votes }: Finding): boolean {
-  return votes.every(({ state, attempts }) => /^(free|none)$/.test(state) && !attempts);
+/** Whether the person at the terminal wants a change. `nothing`: there is nothing to change, so nobody is asked. */
+async function answerTo(planned: Change, { environment }: Call): Promise<"yes" | "no" | "nothing"> {
+  const { ask, warn, width } = environment;
+  if (!ask) throw new UsageError("there is no terminal to ask at; to go on without a question: --yes");
+  const finding = await planned.look?.();
+  const isThere = finding?.votes.some(({ state = "", attempts }) => !/^(free|none)$/.test(state) || attempts);
+  if (finding && !isThere) return "nothing";
+  const known = finding ? findingText(finding) : [];
+  for (const line of layout([...known, planned.warning], width)) warn(line);
+  const answer = await ask("Go on? [y/N] ");
+  return /^y(?:es)?$/i.test(answer.trim()) ? "yes" : "no";
 }
 
 /** `redlock-edge free`: ends a hold, no matter whose it is. */
@@ -75,22 +61,14 @@ export async function free(call: Call): Promise<Outcome> {
   const { argument: name, values } = call;
   const { kind } = values;
   const redlock = clientOf(call);
+  const held = kind ? `all holds of ${kind} ${name}` : `the hold of ${name}`;
   const planned: Change = {
-    redlock,
     subject: { resource: name, kind },
-    target: { resource: name },
-    isHidden: kind !== undefined,
-    question: `Free ${name}?`,
-    warning: `This ends ${kind ? `all holds of ${kind} ${name}` : "the hold"}, and stops nobody: a holder relies on it until it extends or checks it.`,
+    look: kind === undefined ? () => look(redlock, { resource: name }) : undefined,
+    warning: `This ends ${held}, and stops nobody: a holder relies on it until it extends or checks it.`,
     act: () => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)),
     done: `${name} is freed`,
-    nothing({ kinds = [], why }) {
-      const other = kinds.map((each) => `--kind ${each}`).join(" or ");
-      const instead = kind === undefined && other ? `, but a synchronizer: ${other}` : "";
-      const rest = kind !== undefined && kinds.includes(kind) ? `: ${why}` : instead;
-      return `${name}: there was no ${kind ?? "lock"} to free${rest}`;
-    },
-    failed: `too few endpoints answered, so ${name} may still be held; free it again when the others are back`,
+    nothing: `${name}: there was no ${kind ?? "lock"} to free${kind ? "" : "; for a synchronizer: --kind <kind>"}`,
   };
   return change(planned, call);
 }
@@ -99,17 +77,14 @@ export async function free(call: Call): Promise<Outcome> {
 export async function forget(call: Call): Promise<Outcome> {
   const redlock = clientOf(call);
   const target = await keyTarget(call);
-  const { key, options, elsewhere } = target;
+  const { key, options } = target;
   const planned: Change = {
-    redlock,
     subject: { key },
-    target,
-    question: `Forget ${key}?`,
-    warning: "The next call with this key runs its function, and its effect happens again.",
+    look: () => look(redlock, target),
+    warning: `The next call with ${key} runs its function, and its effect happens again.`,
     act: () => forgetKey(new Idempotency(redlock), key, options),
     done: `${key} is forgotten: it can run again`,
-    nothing: () => `${key}: there was nothing to forget. ${elsewhere}`,
-    failed: `not every endpoint answered, so the next run may find the copy of one; forget ${key} again when all are back`,
+    nothing: `${key}: there was nothing to forget. ${elsewhere}`,
   };
   return change(planned, call);
 }

@@ -6,13 +6,13 @@ import { runCommand } from "./run.ts";
 
 // `redlock-edge list | head -1` closes the pipe: nobody reads any more.
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-  if (code === "EPIPE") process.exit(0);
-  console.error(`redlock-edge: standard output: ${message}`);
-  process.exit(1);
+  if (code !== "EPIPE") console.error(`redlock-edge: standard output: ${message}`);
+  process.exit(code === "EPIPE" ? 0 : 1);
 });
 
+const manifest = new URL("../../package.json", import.meta.url);
+
 // Standard output has the result only.
-const terminal = { input: process.stdin, output: process.stderr };
 const hasTerminal = process.stdin.isTTY && process.stderr.isTTY;
 
 process.exitCode = await runCommand(process.argv.slice(2), {
@@ -22,9 +22,6 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   width: process.stdout.columns || Infinity,
   env: process.env,
   folder: process.cwd(),
-  ask: hasTerminal ? (question) => askAt(terminal, question) : undefined,
-  async version() {
-    const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
-    return (JSON.parse(manifest) as { version: string }).version;
-  },
+  ask: hasTerminal ? (question) => askAt(process, question) : undefined,
+  version: async () => (JSON.parse(await readFile(manifest, "utf8")) as { version: string }).version,
 });

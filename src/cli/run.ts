@@ -1,32 +1,23 @@
 import { isRedlockError } from "../index.ts";
-import { parseKey } from "../inspect/stored-key.ts";
 import { type Access, openAccess } from "./access.ts";
 import { type Command, commands } from "./commands.ts";
-import { type Environment, type ExitCode, exitCode, exitCodes, UsageError } from "./environment.ts";
-import {
-  commonOptions,
-  didYouMean,
-  type Option,
-  type OptionName,
-  options,
-  parseLine,
-  type Values,
-} from "./options.ts";
+import { type Environment, type ExitCode, exitCode, UsageError } from "./environment.ts";
+import { commonOptions, type Option, type OptionName, options, parseLine, type Values } from "./options.ts";
 import { jsonLine, layout, type Text } from "./text.ts";
 
 /** The `redlock-edge` command. Resolves with the exit code. */
 export async function runCommand(args: readonly string[], environment: Environment): Promise<ExitCode> {
   const { out, warn, width } = environment;
-  const [name, ...rest] = args;
-  const command = commands.find((each) => each.name === name);
+  const [name = "", ...rest] = args;
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   let access: Access | undefined;
   try {
-    if (/^(?:--version|-v|version)$/.test(name ?? ""))
-      return print([await environment.version()], environment);
-    if (/^(?:--help|-h|help)$/.test(name ?? "")) return print(helpOfAll(), environment, 80);
-    if (!command) throw new UsageError(unknownCommand(name));
+    if (/^(?:--version|-v|version)$/.test(name)) return print([await environment.version()], environment);
+    if (/^(?:--help|-h|help|)$/.test(name)) return print(helpOfAll(), environment, 80);
+    if (!command)
+      throw new UsageError(`there is no command '${name}', but ${Object.keys(commands).join(", ")}`);
     const { values, positionals } = parseLine(rest, optionsOf(command));
-    if (values.help) return print(helpOf(command), environment, 80);
+    if (values.help) return print(helpOf(name, command), environment, 80);
     const argument = argumentOf(command, values, positionals);
     access = await openAccess(values, environment);
     const { code, text, fields } = await command.run({ argument, values, access, environment });
@@ -34,17 +25,17 @@ export async function runCommand(args: readonly string[], environment: Environme
     else print(text, environment);
     return code;
   } catch (error) {
-    const { message, cause } = error as Error;
+    const { message } = error as Error;
     const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
-    for (const line of layout([`redlock-edge: ${message}`], width)) warn(line);
-    if (misused) warn(`Try: redlock-edge ${command ? `${command.name} ` : ""}--help`);
+    for (const line of layout(`redlock-edge: ${message}`.split("\n"), width)) warn(line);
+    if (misused) warn(`Try: redlock-edge ${command ? `${name} ` : ""}--help`);
     else if (rest.includes("--json")) {
-      const known = [error, cause].find(isRedlockError);
-      out(jsonLine({ command: name, error: { code: known?.code ?? "FAILED", message } }));
+      const code = isRedlockError(error) ? error.code : "FAILED";
+      out(jsonLine({ command: name, error: { code, message } }));
     }
     return misused ? exitCode.usage : exitCode.failed;
   } finally {
-    for (const { close } of access?.places ?? []) close();
+    for (const { close } of access?.places ?? []) close?.();
   }
 }
 
@@ -53,26 +44,12 @@ function print(text: Text, { out, width }: Environment, most: number = Infinity)
   return exitCode.done;
 }
 
-function unknownCommand(given: string | undefined): string {
-  const names = commands.map(({ name }) => name);
-  const known = `there are ${names.join(", ")}`;
-  if (given === undefined) return `a command is missing; ${known}`;
-  const meant = commands.find(({ foreign }) => foreign.split(" ").includes(given))?.name;
-  return `unknown command '${given}'${didYouMean(meant ?? given, names) || `; ${known}`}`;
-}
-
 /** @throws UsageError if a word is missing, or one too many */
-function argumentOf({ name, usage }: Command, { key, prefix }: Values, words: readonly string[]): string {
-  const [argument = "", extra] = usage[0]!.startsWith("<") ? words : ["", ...words];
-  if (key === "") throw new UsageError("the key is missing");
-  if (usage[0] !== "" && key === undefined && argument === "")
-    throw new UsageError(`${name} needs ${usage.join(", or ")}`);
+function argumentOf({ usage }: Command, { key }: Values, words: readonly string[]): string {
+  const takesName = usage.startsWith("<resource>") && key === undefined;
+  const [argument = "", extra] = takesName ? words : ["", ...words];
+  if (usage && !key && argument === "") throw new UsageError(`it needs ${usage.replace("|", " or ")}`);
   if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
-  if (key !== undefined && argument !== "") throw new UsageError("either a resource or --key, not both");
-  // As a name, a pasted key is free, which says nothing of its lock.
-  const pasted = parseKey(argument);
-  if (pasted?.prefix === prefix)
-    throw new UsageError(`${argument} is a key of Redis; the name is ${pasted.resource}`);
   return argument;
 }
 
@@ -82,30 +59,29 @@ const optionsOf = (command: Command): OptionName[] => [...command.options, ...co
 const endpoints =
   "Endpoints are read from the environment, or with --read-env from a file such as .dev.vars: UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN, or REDIS_URL (redis:// or rediss://), which needs ioredis or redis in your project. Number several databases: REDIS_URL_1, REDIS_URL_2, … Use the same endpoints as your program, because other endpoints have another quorum.";
 
+const codes =
+  "Exit codes: 0 done, or there is something, and every endpoint is well; 1 failed, or too few endpoints answered to know; 2 the command line or a variable is wrong, and nothing was changed; 3 there is nothing; 4 you answered no, or a run of the key is under way.";
+
 function helpOfAll(): Text {
   return [
     "Usage: redlock-edge <command> [options]",
     "",
-    ...commands.map(({ name, summary }) => [`  ${name}`, summary]),
-    ["  <command> --help", "the options of a command, with an example"],
+    ...Object.entries(commands).map(([name, { summary }]) => [`  ${name}`, summary]),
+    ["  <command> --help", "the options of a command"],
     ["  --version", "the version"],
     "",
     endpoints,
     "",
-    "Exit codes:",
-    ...exitCodes.map(([code, meaning]) => [`  ${code}`, meaning]),
+    codes,
   ];
 }
 
-function helpOf(command: Command): Text {
-  const { name, usage, text, examples } = command;
-  const lines = usage.map((words) => ["redlock-edge", name, words, "[options]"].filter(Boolean).join(" "));
+function helpOf(name: string, command: Command): Text {
+  const { usage, text } = command;
   return [
-    ...lines.map((line, index) => [index === 0 ? "Usage:" : "", line]),
+    `Usage: redlock-edge ${name}${usage && ` ${usage}`} [options]`,
     "",
     text,
-    "",
-    ...examples.map((line) => [`  npx redlock-edge ${line}`]),
     "",
     ...optionsOf(command).map(optionCells),
     "",

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { type Dialect, type Endpoint, EndpointError } from "../index.ts";
+import type { Dialect, Endpoint } from "../index.ts";
 import { ioredisEndpoint, nodeRedisEndpoint } from "../sockets/index.ts";
 import { UsageError } from "./environment.ts";
 import type { Values } from "./options.ts";
@@ -11,25 +11,20 @@ import type { Values } from "./options.ts";
 export interface Socket {
   /** @throws Error if the URL or the token cannot be used */
   open(): Endpoint;
-  /** Every server that has keys of its own: one, except for a Cluster. */
-  nodes(): Promise<readonly Endpoint[]>;
-  close(): void;
-}
-
-/** What to open. */
-interface Target {
-  readonly url: string;
-  readonly isCluster: boolean;
-  readonly dialect: Dialect | undefined;
+  /** Of a Cluster: every server that has keys of its own. */
+  nodes?(): Promise<readonly Endpoint[]>;
+  close?(): void;
 }
 
 /** Opens an endpoint with the client of a package. The client connects by itself. If it cannot connect, the commands fail. */
-type Driver = (target: Target) => Socket;
+type Driver = (url: string, isCluster: boolean, dialect: Dialect | undefined) => Socket;
+
+type Ioredis = typeof import("ioredis");
+type NodeRedis = typeof import("redis");
 
 const ignore = () => undefined;
 
-function openIoredis({ Redis, Cluster }: typeof import("ioredis"), target: Target): Socket {
-  const { url, isCluster, dialect } = target;
+function openIoredis({ Redis, Cluster }: Ioredis, ...[url, isCluster, dialect]: Parameters<Driver>): Socket {
   const { hasTls, ...credentials } = credentialsOf(url);
   const redisOptions = { ...credentials, ...(hasTls && { tls: {} }) };
   // A node of a managed Cluster has a certificate for its name, so names are not resolved before.
@@ -40,13 +35,16 @@ function openIoredis({ Redis, Cluster }: typeof import("ioredis"), target: Targe
   const client = cluster || new Redis(url, { maxRetriesPerRequest: 0 });
   client.on("error", ignore);
   const endpoint = ioredisEndpoint(client, { dialect });
-  const nodes = async () =>
-    cluster ? cluster.nodes("master").map((node) => ioredisEndpoint(node, { dialect })) : [endpoint];
-  return { open: () => endpoint, nodes, close: () => client.disconnect() };
+  const socket = { open: () => endpoint, close: () => client.disconnect() };
+  if (!cluster) return socket;
+  const nodes = async () => cluster.nodes("master").map((node) => ioredisEndpoint(node, { dialect }));
+  return { ...socket, nodes };
 }
 
-function openNodeRedis({ createClient, createCluster }: typeof import("redis"), target: Target): Socket {
-  const { url, isCluster, dialect } = target;
+function openNodeRedis(
+  { createClient, createCluster }: NodeRedis,
+  ...[url, isCluster, dialect]: Parameters<Driver>
+): Socket {
   const { hasTls, ...credentials } = credentialsOf(url);
   const defaults = { ...credentials, ...(hasTls && { socket: { tls: true } as const }) };
   const cluster = isCluster && createCluster({ rootNodes: [{ url }], defaults });
@@ -55,12 +53,13 @@ function openNodeRedis({ createClient, createCluster }: typeof import("redis"), 
   const endpoint = nodeRedisEndpoint(client, { dialect, ...(cluster && { name: new URL(url).host }) });
   client.on("error", ignore);
   client.connect().catch(ignore);
+  const socket = { open: () => endpoint, close: () => client.destroy() };
+  if (!cluster) return socket;
   const nodes = async () => {
-    if (!cluster) return [endpoint];
     const clients = await Promise.all(cluster.masters.map((node) => cluster.nodeClient(node)));
     return clients.map((each) => nodeRedisEndpoint(each, { dialect }));
   };
-  return { open: () => endpoint, nodes, close: () => client.destroy() };
+  return { ...socket, nodes };
 }
 
 /** The user and password of a URL, as the other nodes of a Cluster need them. */
@@ -82,11 +81,9 @@ export function driverIn(folder: string): Driver {
     for (const [name, open] of Object.entries(drivers)) {
       try {
         const module = createRequire(place)(name);
-        return (target) => open(module, target);
+        return (...target) => open(module, ...target);
       } catch (error) {
-        const { code, message } = error as NodeJS.ErrnoException;
-        // Of another module: the package is there, but is broken.
-        if (code !== "MODULE_NOT_FOUND" || !message.includes(`'${name}'`)) throw error;
+        if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
       }
     }
   }
@@ -102,20 +99,19 @@ export async function openSocket(driver: Driver, url: string, { dialect, timeout
     if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
       throw new TypeError("the URL must be redis://host:port, or rediss:// for TLS");
     }
-    const single = driver({ url, dialect, isCluster: false });
+    const single = driver(url, false, dialect);
     // It is down, or the user may not ask: the next command says so.
-    const said = await ask(single, "INFO", "cluster").catch((error) => {
-      if (!(error instanceof EndpointError)) throw error;
-    });
+    const said = await ask(single, "INFO", "cluster").catch(() => "");
     if (!String(said).includes("cluster_enabled:1")) return single;
-    single.close();
-    const cluster = driver({ url, dialect, isCluster: true });
+    single.close?.();
+    const cluster = driver(url, true, dialect);
     // It knows its nodes once it is connected.
-    return { ...cluster, nodes: () => ask(cluster, "PING").then(() => cluster.nodes()) };
+    return { ...cluster, nodes: () => ask(cluster, "PING").then(() => cluster.nodes!()) };
   } catch (error) {
+    // Not before it is used, because doctor reports it.
     const open = () => {
       throw error;
     };
-    return { open, nodes: async () => open(), close: ignore };
+    return { open };
   }
 }

@@ -9,8 +9,6 @@ import { keyOptions } from "./options.ts";
 export interface KeyTarget {
   readonly key: string;
   readonly options: Pick<KeyOptions, "scope" | "kind" | "handler">;
-  /** Which options may be missing or wrong if it has no record. */
-  readonly elsewhere: string;
 }
 
 /** The target of a command: a resource that is locked, or a key. */
@@ -22,7 +20,7 @@ type Given = Pick<Call, "values" | "access">;
 export async function targetOf(call: Call): Promise<Target> {
   const { argument, values } = call;
   if (values.key !== undefined) return keyTarget(call);
-  const given = keyOptions.find((name) => (name === "scope" ? values.scope.length > 0 : values[name]));
+  const given = keyOptions.find((name) => values[name]?.toString());
   if (given) throw new UsageError(`--${given} needs --key`);
   return { resource: argument };
 }
@@ -33,22 +31,14 @@ export async function targetOf(call: Call): Promise<Target> {
  * @throws UsageError if options contradict each other
  */
 export async function keyTarget(given: Given): Promise<KeyTarget> {
-  check(given);
-  const { values, access } = given;
-  const { key = "", webhook, flight, handler, "secret-env": variable } = values;
-  const secret = variable && access.variables[variable];
-  const sender = webhook && secret ? [webhook, await secretTag(keyMaterialOf(webhook, secret))] : [];
-  const scope = [...sender, ...values.scope];
+  const { values } = given;
+  const { key = "", http, webhook, flight, handler } = values;
+  const isRequest = http || webhook !== undefined;
+  if (flight && isRequest)
+    throw new UsageError("--flight is not for keys of requests: leave out the other option");
+  if (handler !== undefined && !isRequest) throw new UsageError("--handler needs --http or --webhook");
+  const scope = [...(await senderOf(given)), ...values.scope];
   const isList = values["scope-list"] || scope.length > 1;
-  const isRequest = values.http || webhook !== undefined;
-  const missing = [
-    webhook && "--webhook and --secret-env",
-    isRequest && handler === undefined && "--handler, the option `handler` of the route or else its pattern",
-    values.scope.length === 0 && "--scope, if there is one in your code",
-    isRequest || flight || "--http, if it is the key of a request",
-    isRequest || flight || "--webhook, if it is the id of a delivery",
-  ].filter((each) => typeof each === "string");
-  const rest = missing.length > 0 ? `check ${missing.join("; ")}` : "compare the options with your code";
   return {
     key,
     options: {
@@ -56,32 +46,19 @@ export async function keyTarget(given: Given): Promise<KeyTarget> {
       ...(scope.length > 0 && { scope: isList ? scope : scope[0]! }),
       ...(handler !== undefined && { handler }),
     },
-    elsewhere: `If you expected one, ${rest}`,
   };
 }
 
-/** @throws UsageError if options contradict each other */
-function check({ values, access: { variables } }: Given): void {
-  const { scope, webhook, handler, http, flight, "secret-env": secret } = values;
-  const isRequest = http || webhook !== undefined;
-  const mistakes: readonly (readonly [isMade: unknown, text: string])[] = [
-    [flight && isRequest, "--flight is not for keys of requests: leave out the other option"],
-    [handler !== undefined && !isRequest, "--handler needs --http or --webhook"],
-    [scope.includes("") || webhook === "", "a scope must not be empty"],
-    [secret !== undefined && webhook === undefined, "--secret-env needs --webhook"],
-    // Nothing would be found without the tag, which must not look as if nothing had run.
-    [
-      webhook !== undefined && secret === undefined,
-      `--webhook needs --secret-env, the variable with the sender's secret, because a tag of it is in the name of the record. If you gave your provider a \`name\`, use it: --http --scope ${webhook} --scope-list`,
-    ],
-    // A secret on the command line would be in the shell's history.
-    [
-      secret !== undefined && !variables[secret],
-      "--secret-env takes the name of a variable that has the secret, in the shell or in the file of --read-env",
-    ],
-  ];
-  const mistake = mistakes.find(([isMade]) => isMade);
-  if (mistake) throw new UsageError(mistake[1]);
+/** What the sender of a webhook has in its scope. Without it nothing would be found, which must not look as if nothing had run. */
+async function senderOf({ values, access: { variables } }: Given): Promise<string[]> {
+  const { webhook, "secret-env": name } = values;
+  if (webhook === undefined && name === undefined) return [];
+  // A secret on the command line would be in the shell's history, so that it is not repeated either.
+  const secret = name && variables[name];
+  if (webhook && secret) return [webhook, await secretTag(keyMaterialOf(webhook, secret))];
+  throw new UsageError(
+    "--webhook needs a sender and --secret-env, the name of a variable with the sender's secret, in the shell or in the file of --read-env, because a tag of the secret is in the name of the record. If you gave your provider a `name`, use that: --http --scope <name> --scope-list",
+  );
 }
 
 /** A secret as its provider uses it: as text, or decoded. */

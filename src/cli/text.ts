@@ -11,9 +11,7 @@ export function printable(text: string): string {
 /** A value as one line of JSON. Control characters are escaped, so that the text may be printed to a terminal as well. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(unprintable, (character) =>
-    Array.from({ length: character.length }, (_, index) => {
-      return `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`;
-    }).join(""),
+    character.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
   );
 }
 

@@ -1,13 +1,11 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalEndpoints } from "../../local/src/index.ts";
+import { examine } from "../../src/cli/doctor/doctor.ts";
 import { questionsOf } from "../../src/cli/doctor/questions.ts";
-import { diagnose } from "../../src/cli/doctor/report.ts";
-import { examine, Session } from "../../src/cli/doctor/session.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
 import { type Endpoint, type QuorumError, Redlock } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
-import { systemRuntime } from "../../src/runtime/runtime.ts";
 import { ioredisEndpoint } from "../../src/sockets/index.ts";
 import {
   CountDownLatch,
@@ -173,10 +171,10 @@ const features: Record<string, Trial> = {
     expect(await freeSynchronizer(redlock, "CountDownLatch", name)).toBe(true);
   },
   "`redlock-edge doctor`": async ({ endpoints }) => {
-    const settings = { prefix: "redlock", timeout: 5_000, id: newResource(), runtime: systemRuntime };
-    const place = { number: 1, url: "", variable: "", open: () => endpoints[0]! };
-    const report = diagnose(await examine([new Session(place, settings)], questionsOf(false)));
-    if (!report.ok) throw new Error(JSON.stringify(report));
+    const settings = { prefix: "redlock", timeout: 5_000, id: newResource() };
+    const place = { number: 1, variable: "", open: () => endpoints[0]! };
+    const report = await examine(place, settings, questionsOf(false));
+    if (report.advice.length > 0) throw new Error(JSON.stringify(report));
   },
   "`singleton`, `refreshOnce`": async ({ redlock }) => {
     const name = newResource();

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Ask } from "../../endpoints/ask.ts";
 import { type Dialect, EndpointError } from "../../index.ts";
 import { type Cell, type CellAnswer, claim, claimOrRead, end, keep } from "../../redis/cell.ts";
@@ -6,51 +5,50 @@ import { peekScript } from "../../redis/peek.lua.ts";
 import { textOf } from "../../redis/script.ts";
 import { unlessAborted } from "../../runtime/abort.ts";
 import { lineSplitter, parseEvent } from "../../wake-up/events.ts";
-import { probeTtl, type Seen, type Session, UnexpectedReply, type Written } from "./session.ts";
+import { duration } from "../text.ts";
+import { Lack, type Probe, probeTtl, type Written } from "./probe.ts";
 
 // How doctor finds out each thing: the rows of questions.ts. It does not believe an answer, but looks at the stored values.
 
-export async function askRest(session: Session): Promise<Seen> {
-  if ((await session.ask(["PING"])) === "PONG") return { works: true };
-  return { failure: { kind: "malformed", message: "PING has another reply than PONG" } };
+export async function askPing(probe: Probe): Promise<void> {
+  if ((await probe.ask(["PING"])) === "PONG") return;
+  throw new EndpointError(probe.endpoint.name, "malformed", "PING has another reply than PONG");
 }
 
-export async function askToken(session: Session): Promise<Seen> {
-  await session.ask(["SET", session.key("token"), "v", "PX", probeTtl]);
-  return { works: true };
-}
+export const askToken = (probe: Probe): Promise<unknown> => probe.write("token", "v");
 
 /** Every endpoint writes one shared key: two that are one database meet there. */
-export async function askDatabase(session: Session): Promise<Seen> {
-  const { number } = session.place;
-  const key = session.key("database", "all");
-  if ((await session.ask(["SET", key, number, "NX", "PX", probeTtl])) === "OK") return { works: true };
-  const first = Number(await session.ask(["GET", key]));
-  if (first === 0 || first === number) return { works: true };
-  return { failure: { kind: "config", message: `it is the same database as endpoint ${first}` } };
+export async function askDatabase(probe: Probe): Promise<void> {
+  const { number } = probe.place;
+  const key = probe.key("database", "all");
+  if ((await probe.ask(["SET", key, number, "NX", "PX", probeTtl])) === "OK") return;
+  const first = Number(await probe.ask(["GET", key]));
+  if (first !== 0 && first !== number) throw new Lack(`it is that of endpoint ${first}`);
 }
 
-/** How many times the clock is read. */
-const samples = 5;
-
-/** The round trip, and the clock from the fastest of the replies. */
-export async function askClock(session: Session): Promise<Seen> {
-  const readings: { readonly took: number; readonly ahead: number }[] = [];
-  for (let sample = 0; sample < samples; sample += 1) {
-    const [sentAt, from] = [session.settings.runtime.now(), session.now()];
-    const reply = await session.ask(["TIME"]);
-    const took = session.now() - from;
-    const [seconds = Number.NaN, micros = Number.NaN] = Array.isArray(reply) ? reply.map(Number) : [];
-    const ahead = seconds * 1_000 + micros / 1_000 - (sentAt + took / 2);
-    if (!Number.isFinite(ahead)) return {};
-    readings.push({ took, ahead });
+/** Believes the fastest of a few replies. */
+export async function askClock(probe: Probe): Promise<void> {
+  let [fastest, ahead] = [Infinity, 0];
+  for (let sample = 0; sample < 3; sample += 1) {
+    const [sentAt, from] = [Date.now(), performance.now()];
+    const reply = await probe.ask(["TIME"]);
+    const took = performance.now() - from;
+    const [seconds, micros] = Array.isArray(reply) ? reply.map(Number) : [];
+    if (took >= fastest) continue;
+    fastest = took;
+    ahead = seconds! * 1_000 + micros! / 1_000 - (sentAt + took / 2);
   }
-  readings.sort((a, b) => a.took - b.took);
-  const { took, ahead } = readings[0]!;
-  const roundTrip = Math.round(readings[samples >> 1]!.took * 10) / 10;
-  // The way there and back account for the rest. The wall clock counts whole milliseconds.
-  const distance = Math.max(0, Math.abs(ahead) - took / 2 - 1);
-  return { works: true, roundTrip, clock: Math.round(Math.sign(ahead) * distance) };
+  probe.roundTrip = Math.round(fastest * 10) / 10;
+  // The way there and back account for the rest. Not a number: the reply was no time.
+  if (!(Math.abs(ahead) > 1_000 + fastest / 2)) return;
+  const away = `${duration(Math.abs(ahead))} ${ahead > 0 ? "ahead of" : "behind"} this machine's`;
+  throw new Lack(`it is ${away}; locks do not need it, ages, deadlines and signed times of webhooks do`);
+}
+
+export async function askDistance({ roundTrip = 0 }: Probe): Promise<void> {
+  if (roundTrip <= 300) return;
+  const usual = "the default timeout is 1 s, or a third of the ttl if that is less";
+  throw new Lack(`a request takes ${duration(roundTrip)}; ${usual}`);
 }
 
 /** An operation of the library, its outcome, and what must be stored afterwards. */
@@ -65,18 +63,18 @@ type Step = readonly [
 const least = 1_234_567_890_123;
 
 /** How a lock is claimed. With a fence, all is done by script. */
-function cellOf(session: Session, name: string, isFenced = false): Cell & { readonly key: string } {
-  const key = session.key(name);
-  const counters = { keys: [session.key(`${name}:fence`)], least, retention: probeTtl };
-  const fenced = { tombstone: session.key(`${name}:void`), counters };
+function cellOf(probe: Probe, name: string, isFenced: boolean): Cell & { readonly key: string } {
+  const key = probe.key(name);
+  const counters = { keys: [probe.key(`${name}:fence`)], least, retention: probeTtl };
+  const fenced = { tombstone: probe.key(`${name}:void`), counters };
   return { key, keys: [key], value: `c${key}`, ...(isFenced && fenced) };
 }
 
 /** A lock from its claim to its end, and others who try to get, extend and end it. */
-function life(session: Session, name: string, isFenced = false, claimOne: typeof claim = claim): Step[] {
-  const own = cellOf(session, name, isFenced);
-  const other = { ...cellOf(session, `${name}:other`, isFenced), keys: own.keys };
-  const absent = cellOf(session, `${name}:absent`, isFenced);
+function life(probe: Probe, name: string, isFenced = false, claimOne: typeof claim = claim): Step[] {
+  const own = cellOf(probe, name, isFenced);
+  const other = { ...cellOf(probe, `${name}:other`, isFenced), keys: own.keys };
+  const absent = cellOf(probe, `${name}:absent`, isFenced);
   const half = probeTtl / 2;
   const acquired = { key: own.key, value: own.value, ttl: half };
   const extended = { ...acquired, ttl: probeTtl };
@@ -94,146 +92,91 @@ function life(session: Session, name: string, isFenced = false, claimOne: typeof
   ];
 }
 
-/**
- * Goes through steps, until something is wrong.
- *
- * @param byHash whether scripts are sent by their hash, except for the first time
- */
-async function follow(
-  session: Session,
-  dialect: Dialect,
-  steps: readonly Step[],
-  byHash = false,
-): Promise<Seen> {
-  const send: Ask["send"] = async (command) => {
-    if (command[0] !== "EVALSHA") return session.ask(command);
-    if (!byHash) throw new Error("NOSCRIPT");
-    return session.ask(command).catch((error: Error) => {
-      throw error.message.includes("NOSCRIPT") ? new UnexpectedReply("no script is remembered") : error;
-    });
-  };
-  const call: Ask = { endpoint: { ...session.endpoint, dialect }, send };
-  let at = session.now();
+/** Goes through steps, until something is wrong. */
+async function follow(probe: Probe, dialect: Dialect, steps: readonly Step[]): Promise<void> {
+  const call: Ask = { endpoint: { ...probe.endpoint, dialect }, send: (command) => probe.ask(command) };
+  let at = performance.now();
   for (const [what, operation, outcome, stored] of steps) {
     // A refused operation has changed nothing: the same is stored since then.
-    if (outcome === "granted") at = session.now();
+    if (outcome === "granted") at = performance.now();
     const answer = await operation(call).catch((error: Error) => {
-      throw error instanceof EndpointError ? error : new UnexpectedReply(`${what}: ${error.message}`);
+      throw error instanceof EndpointError ? error : new Lack(`${what}: ${error.message}`);
     });
     const { other = stored.value, retryAfter } = answer;
     const mistake =
       (answer.outcome !== outcome && `the answer is "${answer.outcome}"`) ||
       (outcome === "held" && other !== stored.value && "the answer has another value") ||
-      (retryAfter !== undefined && session.ttlMistake({ ...stored, at }, retryAfter));
-    if (mistake) throw new UnexpectedReply(`${what}: ${mistake}`);
-    await session.mustBeStored({ ...stored, at }, what);
+      (retryAfter !== undefined && probe.ttlMistake({ ...stored, at }, retryAfter));
+    if (mistake) throw new Lack(`${what}: ${mistake}`);
+    await probe.mustBeStored({ ...stored, at }, what);
   }
-  return { works: true };
 }
 
-/** Claims by `SET … NX PX`: in this dialect the first claim is native, too. */
-export function askClaim(session: Session): Promise<Seen> {
-  return follow(session, "redis-8.4", life(session, "nx").slice(0, 2));
-}
+const unknownScript = ["EVALSHA", "0".repeat(40), 0];
 
-/** Whether a lock is extended and ended natively, too, and runs claim by `SET … NX GET PX`. */
-export function askNative(session: Session): Promise<Seen> {
-  const run = life(session, "nx-get", false, claimOrRead).slice(0, 2);
-  return follow(session, "redis-8.4", [...life(session, "native"), ...run]);
-}
-
-export function askEval(session: Session): Promise<Seen> {
-  return follow(session, "redis", life(session, "script", true));
-}
-
-export async function askEvalsha(session: Session): Promise<Seen> {
-  const unknown = randomUUID().replaceAll("-", "").padEnd(40, "0");
-  const command = ["EVALSHA", unknown, 1, session.key("noscript")];
-  const refusal = await session.ask(command).catch((error: Error) => error);
-  if (!(refusal instanceof Error)) return { works: false, found: "it ran a script that it cannot know" };
+/** What every dialect needs: locks by script, and once the server has shown that it deletes, claims by `SET … NX PX`. */
+export async function askLocks(probe: Probe): Promise<void> {
+  const refusal = await probe.ask(unknownScript).catch((error: Error) => error);
+  if (!(refusal instanceof Error)) throw new Lack("it ran a script that it cannot know");
   if (!refusal.message.includes("NOSCRIPT")) throw refusal;
-  const [claimed, , extended] = life(session, "hash", true);
-  return follow(session, "redis", [claimed!, extended!], true);
+  await follow(probe, "redis", [...life(probe, "script", true), ...life(probe, "nx").slice(0, 2)]);
 }
 
-export async function askFlag(session: Session): Promise<Seen> {
-  const { key, value } = await session.write(session.key("peek"), "v1");
-  const script = textOf(peekScript.source, "upstash");
-  const reply = await session.ask(["EVAL", script, 2, key, session.key("peek:fence"), "peek"]);
-  const [found, remaining] = Array.isArray(reply) ? reply : [];
-  const works = found === value && Number(remaining) > 0;
-  return works ? { works } : { works, found: "it reads something else" };
+/** What a dialect needs besides: locks without scripts, runs that claim by `SET … NX GET PX`, and scripts with the flag. */
+export async function askDialect(probe: Probe): Promise<void> {
+  const { dialect } = probe.endpoint;
+  if (dialect === "redis") return;
+  const run = life(probe, "nx-get", false, claimOrRead).slice(0, 2);
+  await follow(probe, "redis-8.4", [...life(probe, "native"), ...run]);
+  if (dialect === "redis-8.4") return;
+  const { key, value } = await probe.write("peek", "v1");
+  const reply = await probe.ask(["EVAL", textOf(peekScript.source, "upstash"), 1, key, "peek"]);
+  if (!Array.isArray(reply) || reply[0] !== value) throw new Lack("a script reads something else");
 }
 
 /** Several commands of one turn, which the endpoint sends together if it can. */
-export async function askPipeline(session: Session): Promise<Seen> {
-  const [key, at] = [session.key("pipeline"), session.now()];
-  const commands = [
-    ["PING", "first"],
-    ["EVALSHA", "0".repeat(40), 1, session.key("noscript")],
-    ["SET", key, "v1", "PX", probeTtl],
-    ["PING", "last"],
-  ];
-  const outcomes = await Promise.allSettled(commands.map((command) => session.ask(command)));
+export async function askPipeline(probe: Probe): Promise<void> {
+  const commands = [["PING", "first"], unknownScript, ["PING", "last"]];
+  const outcomes = await Promise.allSettled(commands.map((command) => probe.ask(command)));
   const [first] = outcomes;
   // Without any reply, the whole request has failed.
   if (first!.status === "rejected") throw first!.reason;
   const replies = outcomes.map((each) => (each.status === "rejected" ? "refused" : each.value));
-  if (replies.join() !== "first,refused,OK,last") {
-    return { works: false, found: "the replies are not those of the commands" };
-  }
-  await session.mustBeStored({ key, value: "v1", ttl: probeTtl, at }, "after a SET");
-  return { works: true };
+  if (replies.join() !== "first,refused,last") throw new Lack("the replies are not those of the commands");
 }
 
 /** A value of the size of the default `maxResult`, in bytes, is stored whole, and can be read. */
-export async function askResult(session: Session): Promise<Seen> {
-  await session.mustBeStored(await session.write(session.key("result"), "v".repeat(1_000_000)), "1 MB");
-  return { works: true, found: "more was not tried" };
+export async function askResult(probe: Probe): Promise<void> {
+  await probe.mustBeStored(await probe.write("result", "v".repeat(1_000_000)), "after a SET");
 }
 
-export async function askEviction(session: Session): Promise<Seen> {
-  for (const command of [
-    ["CONFIG", "GET", "maxmemory-policy"],
-    ["INFO", "memory"],
-  ]) {
-    const reply = await session.ask(command).catch(() => undefined);
-    const policy = /maxmemory[-_]policy[:,]\s*([a-z-]+)/.exec(String(reply))?.[1];
-    if (policy) return { works: policy === "noeviction", found: policy };
-  }
-  return { found: "neither CONFIG GET nor INFO says it" };
+export async function askEviction(probe: Probe): Promise<void> {
+  const config = await probe.ask(["CONFIG", "GET", "maxmemory-policy"]).catch(() => undefined);
+  const told = config ?? (await probe.ask(["INFO", "memory"]).catch(() => undefined));
+  const policy = /maxmemory[-_]policy[:,]\s*([a-z-]+)/.exec(String(told))?.[1];
+  if (!policy) throw new Lack("neither CONFIG GET nor INFO says it", "unknown");
+  if (policy !== "noeviction") throw new Lack(policy);
 }
 
-/** A gateway that takes the path for the command SUBSCRIBE refuses all other commands from then on, of everybody. */
-export async function askStream(session: Session): Promise<Seen> {
-  if (!session.endpoint.subscribe) return { works: false, found: "no client of a Cluster subscribes here" };
+export async function askStream(probe: Probe): Promise<void> {
+  if (!probe.endpoint.subscribe) throw new Lack("no client of a Cluster subscribes here");
   // As long as three requests may take.
-  const listening = session.limited(
-    (signal) => unlessAborted(hearsMessage(session, signal), signal),
-    3 * session.settings.timeout,
-  );
-  const heard = await listening.catch((error: Error) => error);
-  try {
-    await session.ask(["PING"]);
-  } catch (error) {
-    // Silence may have other reasons.
-    if (!(error instanceof EndpointError) || error.kind === "timeout") throw error;
-    return { works: false, found: "it refuses all commands from then on" };
-  }
-  if (heard instanceof Error) throw heard;
-  return heard ? { works: true } : { works: false, found: "no message in time" };
+  const signal = AbortSignal.timeout(3 * probe.settings.timeout);
+  const hearing = unlessAborted(hearsMessage(probe, signal), signal);
+  const heard = await hearing.catch((error: Error) => error.message);
+  if (heard !== true) throw new Lack(heard || "no message in time");
 }
 
 /** Publishes when the subscription is active, and listens until the message arrives. False: the stream has ended. */
-async function hearsMessage(session: Session, signal: AbortSignal): Promise<boolean> {
-  const channel = session.key("channel");
-  const body = await session.endpoint.subscribe!(channel, signal);
+async function hearsMessage(probe: Probe, signal: AbortSignal): Promise<boolean> {
+  const channel = probe.key("channel");
+  const body = await probe.endpoint.subscribe!(channel, signal);
   const split = lineSplitter();
   const decoder = new TextDecoder();
   for await (const piece of body) {
     const kinds = split(decoder.decode(piece, { stream: true })).map((line) => parseEvent(line)?.kind);
     if (kinds.includes("message")) return true;
-    if (kinds.includes("subscribed")) await session.ask(["PUBLISH", channel, "free"]);
+    if (kinds.includes("subscribed")) await probe.ask(["PUBLISH", channel, "free"]);
   }
   return false;
 }

@@ -1,101 +1,84 @@
 import * as ask from "./ask.ts";
-import type { Question } from "./session.ts";
+import type { Probe } from "./probe.ts";
+import type { Level } from "./remedies.ts";
 
-// All that doctor asks, in its order, a row each: what a server needs to have, how to find out, and what to do without it.
+// All that doctor asks, in its order, a row each: what must be true of a server, how to find out, and what to do if it is not.
 
-/** `error`: the endpoint does not work. `warning`: it works, but not well. `note`: to know. */
-export type Level = "error" | "warning" | "note";
-
-/** What to do without something, and how bad that is. */
-interface Remedy {
-  readonly level: Level;
-  readonly fix: string;
-}
-
-/** Something that the library needs of a server. If it has no remedy, there are dialects that do without it. */
-export interface Requirement extends Question, Partial<Remedy> {
+export interface Question {
+  /** What a server must have. */
   readonly label: string;
-  /** Whether it is asked without `--conformance`, too. */
-  readonly isQuick?: boolean;
-  /** The remedy if the finding says this. */
-  readonly instead?: Remedy & { readonly found: RegExp };
+  /** @throws Lack if it has not got it */
+  readonly ask: (probe: Probe) => Promise<unknown>;
+  /** How bad a no is. Default: error. */
+  readonly level?: Level;
+  /** What to do after a no. Undefined: remedies.ts has a fix for each failure, and nothing else is asked after one. */
+  readonly fix?: string;
+  /** After a no, nothing else is asked. */
+  readonly isNeeded?: boolean;
 }
 
-/** The questions that come first. remedies.ts says what to do about each failure. */
-export const questions: Readonly<Record<string, Question>> = {
-  rest: { ask: ask.askRest, after: null },
-  token: { ask: ask.askToken, after: "rest" },
-  database: { ask: ask.askDatabase },
-  clock: { ask: ask.askClock, after: "rest" },
+/** By the code of a no: what doctor always asks. */
+const always: Readonly<Record<string, Question>> = {
+  PING: { label: "an answer to PING", ask: ask.askPing },
+  WRITE: { label: "the right to write", ask: ask.askToken },
+  CLOCK: {
+    label: "the right time",
+    ask: ask.askClock,
+    level: "warning",
+    fix: "set the clock of that server by NTP; if all endpoints say this, the clock of this machine",
+  },
+  SLOW: {
+    label: "a short round trip",
+    ask: ask.askDistance,
+    level: "warning",
+    fix: "run your program near the database, or set timeout to three times as long",
+  },
+  LOCKS: {
+    label: "locks (SET NX, EVAL, EVALSHA)",
+    ask: ask.askLocks,
+    isNeeded: true,
+    fix: "allow EVAL, EVALSHA and all commands in scripts; if they are allowed, use another server, because this one is not like Redis",
+  },
+  SAME_DATABASE: {
+    label: "a database of its own",
+    ask: ask.askDatabase,
+    fix: "set {url} to another database, or remove it: each counts once",
+  },
+  DIALECT: {
+    label: "the commands of the dialect",
+    ask: ask.askDialect,
+    fix: 'set `dialect: "redis-8.4"` or else "redis" for this endpoint in your program; to check that here: --dialect redis-8.4',
+  },
 };
 
-/** All that the library needs of a server, besides a user or token that may write. */
-export const requirements: Readonly<Record<string, Requirement>> = {
-  // First: a script looks at the stored value, if scripts work.
-  eval: {
-    label: "EVAL",
-    ask: ask.askEval,
-    isQuick: true,
-    level: "error",
-    fix: "allow EVAL, EVALSHA and all commands in scripts: fences, several resources, inspect and free need them, and a release in the dialect redis",
-  },
-  evalsha: {
-    label: "EVALSHA, NOSCRIPT",
-    ask: ask.askEvalsha,
-    isQuick: true,
-    after: "eval",
-    level: "error",
-    fix: "scripts fail here: let it answer NOSCRIPT, and no other error, to a script that it does not know",
-    instead: { found: /remembered/, level: "warning", fix: "let it remember scripts, or each is sent twice" },
-  },
-  nx: {
-    label: "SET … NX PX",
-    ask: ask.askClaim,
-    level: "error",
-    fix: "use another server, because a lock would be given twice here, or never end",
-  },
-  native: {
-    label: "SET … IFEQ, DELEX",
-    ask: ask.askNative,
-    isQuick: true,
-  },
-  flag: {
-    label: "#!lua flags=allow-…",
-    ask: ask.askFlag,
-    isQuick: true,
-    after: "eval",
-  },
-  pipeline: {
-    label: "several at once",
+/** What `--conformance` asks, too. */
+const more: Readonly<Record<string, Question>> = {
+  PIPELINE: {
+    label: "several commands at once",
     ask: ask.askPipeline,
-    level: "error",
     fix: "calls of one turn fail together: if it has no /pipeline, set pipelines: false",
   },
-  result: {
-    label: "result of 1 MB",
+  RESULT: {
+    label: "results of up to 1 MB",
     ask: ask.askResult,
     level: "warning",
     fix: "set a smaller maxResult, because larger results are not stored, or cannot be replayed",
-    instead: { found: /another value/, level: "error", fix: "set a smaller maxResult, because it cuts them" },
   },
-  eviction: {
-    label: "nothing is evicted",
+  EVICTION: {
+    label: "no eviction",
     ask: ask.askEviction,
     level: "warning",
     fix: "set maxmemory-policy noeviction: else locks, fences and results vanish when memory is full",
   },
-  // Last: some gateways answer nothing any more after it.
-  subscribe: {
+  SUBSCRIBE: {
     label: "subscriptions",
     ask: ask.askStream,
-    level: "note",
+    level: "warning",
     fix: "without them waiters poll, and wakeUp has no effect",
-    instead: { found: /refuses all/, level: "error", fix: "do not set wakeUp, and restart the gateway" },
   },
+  // A gateway that takes the path of a stream for the command SUBSCRIBE refuses all others from then on, of everybody.
+  STREAMS: { label: "commands afterwards", ask: ask.askPing, fix: "do not set wakeUp; restart the gateway" },
 };
 
 /** All that doctor asks, in its order. */
-export function questionsOf(isConformance: boolean): Readonly<Record<string, Question>> {
-  const needs = Object.entries(requirements).filter(([, { isQuick }]) => isConformance || isQuick);
-  return { ...questions, ...Object.fromEntries(needs) };
-}
+export const questionsOf = (isConformance: boolean) => (isConformance ? { ...always, ...more } : always);

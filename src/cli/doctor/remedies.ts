@@ -1,5 +1,16 @@
 import type { Failure } from "../access.ts";
 
+/** `error`: the endpoint does not work. `warning`: it works, but not well. */
+export type Level = "error" | "warning";
+
+/** Something that doctor has to say. */
+export interface Advice {
+  readonly level: Level;
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+}
+
 // What to do about each failure of an endpoint.
 
 /** By what servers say when they refuse a command: what to do. docs/errors.md prints this table. */
@@ -33,75 +44,44 @@ export const serverRemedies: Readonly<Record<string, string>> = {
   "HTTP 429": "Send less. Calls wait for as long as the header retry-after says.",
 };
 
-const unreachable = "UNREACHABLE";
-const copied = "copy {url}, with its token or password, from the database's page";
-const rightUrl = "set {url} to {address}, not to the address of a web page or a proxy";
+const ofProxy = /^network .*(CERT|SSL|TLS|SIGNATURE)/;
+const ofToken = /^\w+ 40[13]|WRONGPASS|NOAUTH|unauthorized|invalid token|without any password/i;
+const ofTls = /^network .*(WRONG_VERSION|RESP type|closed unexpectedly|ECONNRESET)/;
+const rightUrl = "set {url} to the address of the database, not of a web page or a proxy";
 
 /** By its kind, its status or 0, and its message: what to do about a failure. The first that fits counts. */
 const remedies: readonly (readonly [code: string, pattern: RegExp, fix: string])[] = [
   [
-    "SAME_DATABASE",
-    /^config 0 it is the same/,
-    "set {url} to another database, or remove it: each counts once",
+    "CONFIG",
+    /^config/,
+    "copy {url} from the database's page; basePath and allowInsecure are options here, too",
   ],
-  ["CONFIG", /^config .*basePath/, `${copied}; the base path of a gateway is --base-path here`],
-  ["CONFIG", /^config .*allowInsecure/, `${copied}; to check it nevertheless: --allow-insecure`],
-  ["CONFIG", /^config .*Redis protocol/, "name all of them REDIS_URL_1, …, and set no REST variables"],
-  ["CONFIG", /^config/, copied],
-  ["NOT_REST", /no answer of Upstash/, rightUrl],
-  [
-    "TOKEN",
-    /^\w+ 40[13]|WRONGPASS|NOAUTH|unauthorized|invalid token|without any password/i,
-    "set {token} to the right one: each database has its own, and a new one after a reset",
-  ],
-  [unreachable, /^timeout/, "is it stopped, or a firewall in between? To wait longer: --timeout 15000"],
-  [unreachable, /^network .*ECONNREFUSED/, "check the host and port of {url}; {start}"],
-  [
-    unreachable,
-    /^network .*(WRONG_VERSION|RESP type|closed unexpectedly|ECONNRESET)/,
-    "set {url} to a URL with TLS if the port has it, and to one without if it does not",
-  ],
-  [
-    unreachable,
-    /^network .*(CERT|SSL|TLS|SIGNATURE)/,
-    "TLS failed: check {url}. If the server or a proxy has a certificate of your own authority, name its file in NODE_EXTRA_CA_CERTS",
-  ],
-  [unreachable, /^network/, "check the network, and the host and port of {url}"],
+  ["NOT_REST", /no answer of Upstash|^malformed/, rightUrl],
+  ["TOKEN", ofToken, "set {token} to the right one: each database has its own, and a new one after a reset"],
+  ["UNREACHABLE", /^timeout/, "is it stopped, or a firewall in between? To wait longer: --timeout 15000"],
+  ["UNREACHABLE", /ECONNREFUSED/, "start it (local ones: npx redis-rest-local), or correct {url}"],
+  ["UNREACHABLE", ofTls, "set {url} to a URL with TLS if the port has it, and to one without if it does not"],
+  ["UNREACHABLE", ofProxy, "for a certificate of your own authority, set NODE_EXTRA_CA_CERTS to its file"],
+  ["UNREACHABLE", /^network/, "check the network, and the host and port of {url}"],
   ["READ_ONLY", /NOPERM/, "set {token} to one that may write, not to a read-only one"],
   ["LIMIT", /^\w+ 429|limit/i, "the plan's limit is reached: wait until it is reset, or change the plan"],
-  ["NOT_REST", /^malformed|^http [1-4]/, rightUrl],
+  ["NOT_REST", /^http [1-4]/, rightUrl],
   ["SERVER", /^/, "the server has a problem; see its status page or its log, and try again"],
 ];
 
-/** What stands before the messages of two codes. */
-const prefaces: Readonly<Record<string, string>> = {
-  TOKEN: "it refuses {token}: ",
-  READ_ONLY: "{token} may not write: ",
-};
-
-/** The words in braces, for an endpoint that this variable names. */
-function wordsFor(url: string): Readonly<Record<string, string>> {
-  if (url.startsWith("REDIS_URL")) {
-    const start = "if it is your own server, start it: redis-server --port <port>";
-    const address = "the address of a Redis server, redis://host:port";
-    return { url, token: `the password in ${url}`, address, start };
-  }
-  return {
-    url,
-    token: url.replace("URL", "TOKEN"),
-    address: "the database's REST URL, https://….upstash.io",
-    start: "for local endpoints, start npx redis-rest-local, and use the variables that it prints",
-  };
-}
-
-/** A failure, and what to do about it, in the words of the variable that names the endpoint. */
-export function remedyFor({ kind, status = 0, message }: Failure, variable: string) {
+/** A failure, and what to do about it. */
+export function remedyFor({ kind, status = 0, message }: Failure, variable: string): Advice {
   const [code, , usual] = remedies.find(([, pattern]) => pattern.test(`${kind} ${status} ${message}`))!;
   const known = Object.entries(serverRemedies).find(([errors]) =>
     errors.split(", ").some((said) => message.includes(said)),
   );
-  const words = wordsFor(variable);
-  const inWords = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word]!);
-  const fix = (code === "SERVER" && known?.[1]) || inWords(usual);
-  return { code, message: inWords(prefaces[code] ?? "") + message, fix };
+  const fix = (code === "SERVER" && known?.[1]) || worded(usual, variable);
+  return { level: "error", code, message, fix };
+}
+
+/** A text with the words of the variable that names an endpoint. */
+export function worded(text: string, variable: string): string {
+  const isSocket = variable.startsWith("REDIS_URL");
+  const token = isSocket ? `the password in ${variable}` : variable.replace("URL", "TOKEN");
+  return text.replaceAll("{url}", variable).replaceAll("{token}", token);
 }

@@ -81,15 +81,13 @@ describe.skipIf(!redisServer)("through sockets", () => {
       expect(await lock.verify()).toBe(false);
     });
 
-    test("doctor finds nothing wrong, and deletes what it wrote", async () => {
+    test("doctor finds nothing wrong", async () => {
       const { code, lines } = await type("doctor --conformance --json");
       const report = JSON.parse(lines[0]!);
       expect([code, report.ok]).toEqual([0, true]);
       expect(report.endpoints.map(({ variable }: { variable: string }) => variable)).toEqual(
         Object.keys(env),
       );
-      for (const client of clients)
-        expect(await client.sendCommand(["KEYS", "redlock:doctor:*"])).toEqual([]);
     });
 
     test.each<[what: string, url: () => Promise<string> | string, code: string, fix: RegExp]>([
@@ -100,7 +98,7 @@ describe.skipIf(!redisServer)("through sockets", () => {
         /password.* REDIS_URL/,
       ],
       ["no password", () => urls[0]!.replace(":pass%40word@", ""), "TOKEN", /password.* REDIS_URL/],
-      ["no server", async () => `redis://localhost:${await freePort()}`, "UNREACHABLE", /port of REDIS_URL/],
+      ["no server", async () => `redis://localhost:${await freePort()}`, "UNREACHABLE", /correct REDIS_URL/],
       ["no URL of Redis", () => "localhost:6379", "CONFIG", /copy REDIS_URL/],
     ])("doctor says what to do about %s", async (_, url, code, fix) => {
       const { lines } = await type("doctor --json --timeout 3000", { env: { REDIS_URL: await url() } });

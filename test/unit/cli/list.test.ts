@@ -99,8 +99,6 @@ test.skipIf(!redisServer)("ends at its limit, and says that there may be more", 
   expect([all.complete, all.held.length]).toEqual([true, 1]);
   const part = await listed("--limit 2000", real);
   expect(part.complete).toBe(false);
-  expect(part.commands).toBeLessThanOrEqual(2 + 2);
-  expect(all.commands).toBeGreaterThanOrEqual(3 + 2);
   const { lines } = await run(real, "list --limit 2000");
   expect(lines.join("\n")).toContain("there may be more");
 });
