@@ -1,180 +1,194 @@
 import { isDeepStrictEqual } from "node:util";
+import { vi } from "vitest";
 import { Engine, type Reply, ReplyError } from "../../local/src/memory/index.ts";
-import type { Dialect } from "../../src/endpoints/endpoint.ts";
+import { type CommandResult, LockServer } from "../../lock-server/src/lock-server.ts";
+import { objectStorage } from "../../lock-server/test/storage.ts";
 import { Draw } from "../sim/draw.ts";
 import type { RandomScript } from "./random-calls.ts";
-import { channels, type ScriptCall, Stalled, type Step, type SteppedRedis } from "./stepped-redis.ts";
+import { channels, type ScriptCall, Stalled, type SteppedRedis } from "./stepped-redis.ts";
 
-// Plays the same on two servers, and compares the answer and all that is stored after each step.
+// Plays the same on Redis, on the embedded engine and on a lock server, and compares the answers and all that is stored.
 
 export type Words = readonly (string | number)[];
 
+type Answer = Reply | ReplyError;
+
 /** A server that is compared with Redis. */
-export interface Compared {
-  execute(command: Words): Reply;
-  /** All keys. */
+interface Compared {
+  execute(commands: readonly Words[]): Promise<readonly Answer[]>;
   keys(): readonly string[];
-  /** How many commands were executed so far, those of scripts included. */
-  readonly executed: number;
-  /** The messages that {@link channels} have had. */
-  readonly heard: readonly Reply[];
+  /** How many commands were executed so far, those of scripts included. A lock server does not tell. */
+  readonly executed?: number;
+  /** The messages that {@link channels} have had. A lock server does not tell. */
+  readonly heard?: readonly Reply[];
 }
 
-/** What comes next: a command, and where it calls a script, its text with what Redis is given in the hash's place. */
+/** What comes next: a command, and if it calls a script, its text with what Redis is given in the hash's place. */
 export interface Next {
   readonly command: Words;
   readonly script?: ScriptCall;
 }
 
-/** Where the two differ, after these steps; undefined: nowhere. */
-export type Difference =
-  | { readonly mine: unknown; readonly theirs: unknown; readonly trace: readonly string[] }
-  | undefined;
+/** The answers of all steps; and the first difference between Redis and a server, after the steps of `trace`. */
+interface Played {
+  readonly answers: readonly string[];
+  readonly difference?: {
+    readonly mine: unknown;
+    readonly theirs: unknown;
+    readonly trace: readonly string[];
+  };
+}
 
+/** One of these reads a key; to the others, it is of the wrong type. */
 const readers: readonly ((key: string) => Words)[] = [
   (key) => ["GET", key],
   (key) => ["ZRANGE", key, 0, -1, "WITHSCORES"],
   (key) => ["HGETALL", key],
 ];
 
-/** A reply to HGETALL in one order, which says nothing. */
-function inOrder(words: readonly string[]): string[] {
+/** Of an error only what kind it is, and of a hash its fields in one order. */
+function comparable([name]: Words, answer: Answer): unknown {
+  if (answer instanceof ReplyError) return `error ${answer.message.split(" ", 1)[0]}`;
+  if (String(name).toUpperCase() !== "HGETALL") return answer;
+  const words = answer as string[];
   return words.flatMap((word, index) => (index % 2 ? [] : [`${word}=${words[index + 1]}`])).sort();
 }
 
-/** The server's time is multiplied, which is exact up to 2^53 ns. */
-const rounded = (ttl: number) => (ttl > 1e12 ? Math.round(ttl / 1e6) * 1e6 : ttl);
+/** Keys with their values and ttls. The server's time is multiplied, which is exact up to 2^53 ns. */
+function sorted(contents: readonly (readonly [key: string, value: unknown, ttl: number])[]): unknown {
+  return contents
+    .map(([key, value, ttl]) => [key, value, ttl > 1e12 ? Math.round(ttl / 1e6) * 1e6 : ttl] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+}
 
-const byKey = ([one]: readonly unknown[], [other]: readonly unknown[]) =>
-  String(one) < String(other) ? -1 : 1;
+async function contentsOf(server: Compared): Promise<unknown> {
+  const keys = server.keys();
+  const commands = keys.flatMap((key) => [["PTTL", key], ...readers.map((reader) => reader(key))]);
+  const answers = await server.execute(commands);
+  const found = answers.map((answer, index) => comparable(commands[index]!, answer));
+  return sorted(
+    keys.map((key, index) => {
+      const [ttl, ...values] = found.slice(4 * index, 4 * index + 4);
+      return [key, values.find((value) => value !== "error WRONGTYPE"), Number(ttl)];
+    }),
+  );
+}
 
-/** Redis's keys with their values and ttls. */
+/** Redis's contents. */
 function stored(contents: Reply): unknown {
-  return (contents as [string, string, string[], number][])
-    .map(([key, kind, value, ttl]) => [key, kind === "hash" ? inOrder(value) : value, rounded(ttl)])
-    .sort(byKey);
+  const found = contents as [key: string, kind: string, value: string[], ttl: number][];
+  return sorted(
+    found.map(([key, kind, value, ttl]) => [
+      key,
+      kind === "hash" ? comparable(["HGETALL"], value) : value,
+      ttl,
+    ]),
+  );
 }
 
-function contentsOf(server: Compared): unknown {
-  const readAt = (key: string) =>
-    readers.map((reader) => answerOf(server, reader(key))).find((answer) => answer !== "error WRONGTYPE");
-  return server
-    .keys()
-    .map((key) => [key, readAt(key), rounded(Number(server.execute(["PTTL", key])))])
-    .sort(byKey);
-}
-
-function answerOf(server: Compared, command: Words): unknown {
+/** Plays 60 steps on Redis, on the embedded engine, and on a lock server. */
+export async function play(
+  redis: SteppedRedis,
+  next: (draw: Draw) => Next,
+  seed: number,
+  attempts = 20,
+): Promise<Played> {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_700_000_000_000 });
   try {
-    return comparable(command, server.execute(command));
+    await redis.empty();
+    return await playOnce(redis, next, new Draw(seed));
   } catch (error) {
-    if (error instanceof ReplyError) return comparable(command, error);
-    throw error;
+    if (!(error instanceof Stalled) || attempts === 1) throw error;
+    return await play(redis, next, seed, attempts - 1);
+  } finally {
+    vi.useRealTimers();
   }
 }
 
-/** Of an error only what kind it is. */
-function comparable([name]: Words, answer: Step["answer"]): unknown {
-  if (answer instanceof ReplyError) return `error ${answer.message.split(" ", 1)[0]}`;
-  return String(name).toUpperCase() === "HGETALL" ? inOrder(answer as string[]) : answer;
-}
-
-/**
- * Plays 60 steps on Redis and on other servers.
- *
- * @param mine made anew for each run, with the clock that it must use
- * @returns the answers of all steps; and the first difference
- */
-export async function playAll(
-  redis: SteppedRedis,
-  mine: (now: () => number) => readonly Compared[],
-  next: (draw: Draw) => Next,
-  seed: number,
-): Promise<{ readonly answers: readonly string[]; readonly difference: Difference }> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await playOnce(redis, mine, next, seed);
-    } catch (error) {
-      if (!(error instanceof Stalled) || attempt === 20) throw error;
-    }
-  }
-}
-
-async function playOnce(
-  redis: SteppedRedis,
-  mine: (now: () => number) => readonly Compared[],
-  next: (draw: Draw) => Next,
-  seed: number,
-): Promise<{ readonly answers: readonly string[]; readonly difference: Difference }> {
-  const draw = new Draw(seed);
-  let now = 1_700_000_000_000;
-  const servers = mine(() => now);
-  await redis.empty();
+async function playOnce(redis: SteppedRedis, next: (draw: Draw) => Next, draw: Draw): Promise<Played> {
+  const servers = [openEngine(), await openLockServer()];
   const trace: string[] = [];
   const answers: string[] = [];
   for (let count = 0; count < 60; count += 1) {
-    if (draw.chance(0.4)) now += draw.pick([1, 7, 20, 39, 40, 400, 500, 1_600, 2_999]);
+    if (draw.chance(0.4)) vi.advanceTimersByTime(draw.pick([1, 7, 20, 39, 40, 400, 500, 1_600, 2_999]));
     const { command, script } = next(draw);
-    const { answer, contents, calls } = await redis.play(now, script ?? command);
-    const isCounted = script !== undefined;
-    const theirs = {
-      answer: comparable(command, answer),
-      contents: stored(contents),
-      calls: isCounted ? calls : undefined,
-    };
+    const { answer, contents, calls } = await redis.play(Date.now(), script ?? command);
+    const theirs = { answer: comparable(command, answer), contents: stored(contents) };
     answers.push(JSON.stringify(theirs.answer));
-    trace.push(`${now} ${JSON.stringify(script?.words ?? command)} ${answers.at(-1)}`);
+    trace.push(`${Date.now()} ${JSON.stringify(script?.words ?? command)} ${answers.at(-1)}`);
     for (const server of servers) {
       const before = server.executed;
-      const answer = answerOf(server, command);
+      const [own] = await server.execute([command]);
       // Without the call of the script itself.
-      const calls = isCounted ? server.executed - before - 1 : undefined;
-      const own = { answer, contents: contentsOf(server), calls };
-      if (!isDeepStrictEqual(own, theirs)) return { answers, difference: { mine: own, theirs, trace } };
+      const called = script && before !== undefined ? server.executed! - before - 1 : calls;
+      const mine = { answer: comparable(command, own!), contents: await contentsOf(server), calls: called };
+      const expected = { ...theirs, calls };
+      if (!isDeepStrictEqual(mine, expected))
+        return { answers, difference: { mine, theirs: expected, trace } };
     }
   }
   const theirs = await redis.heard();
   answers.push(...theirs.map(String));
-  const other = servers.find(({ heard }) => !isDeepStrictEqual(heard, theirs));
-  return { answers, difference: other && { mine: other.heard, theirs, trace } };
+  const mine = servers.find(({ heard }) => heard && !isDeepStrictEqual(heard, theirs))?.heard;
+  return { answers, ...(mine && { difference: { mine, theirs, trace } }) };
 }
 
-/** The engine of this dialect, as it is compared. */
-export function comparedEngine(dialect: Dialect, now: () => number): Compared {
-  const engine = new Engine({ dialect, now });
+function openEngine(): Compared {
+  const engine = new Engine({ dialect: "redis-8.4", now: Date.now });
   const heard: Reply[] = [];
   engine.subscribe(channels, (push) => {
     if (push[0] === "message") heard.push(push.map(String));
   });
+  const execute = (command: Words): Answer => {
+    try {
+      return engine.execute(command);
+    } catch (error) {
+      if (error instanceof ReplyError) return error;
+      throw error;
+    }
+  };
   return {
     heard,
     get executed() {
       return engine.billed;
     },
-    execute: (command) => engine.execute(command),
+    execute: async (commands) => commands.map(execute),
     keys: () => engine.execute(["KEYS", "*"]) as string[],
   };
 }
 
-/**
- * Random calls of a script on Redis, and on a server that has its twin.
- *
- * @param server default: the engine. Others have the commands of the dialect `redis-8.4`
- * @param text another text for Redis
- */
-export async function playScript(
+async function openLockServer(): Promise<Compared> {
+  // A script that fails leaves its earlier writes, as in Redis: an object undoes them.
+  const storage = { ...objectStorage(), transactionSync: <Result>(run: () => Result) => run() };
+  const server = new LockServer({ storage });
+  const ask = (path: string, body?: string) =>
+    server.fetch(new Request(`https://o/${path}`, { method: "POST", ...(body && { body }) }));
+  for (const channel of channels) await ask(`subscribe?channel=${channel}`);
+  return {
+    async execute(commands) {
+      const response = await ask("", JSON.stringify(commands));
+      const results = (await response.json()) as readonly CommandResult[];
+      return results.map((each) => ("error" in each ? new ReplyError(each.error) : each.result));
+    },
+    keys: () =>
+      storage.sql
+        .exec("SELECT key FROM entries WHERE deadline > ? OR deadline IS NULL", Date.now())
+        .toArray()
+        .map(({ key }) => String(key)),
+  };
+}
+
+/** Random calls of a script. */
+export function playScript(
   redis: SteppedRedis,
-  { script, call, disturbance }: RandomScript,
+  { script: { source: text }, call, disturbance }: RandomScript,
   seed: number,
-  { server, text = script.source }: { server?: (now: () => number) => Compared; text?: string } = {},
-): ReturnType<typeof playAll> {
-  const dialect = server || seed % 2 === 0 ? "redis-8.4" : "redis";
-  const open = server ?? ((now) => comparedEngine(dialect, now));
+): Promise<Played> {
   const next = (draw: Draw): Next => {
     if (!draw.chance(0.9)) return { command: disturbance(draw) };
     const { keys, args } = call(draw);
     const words = [keys.length, ...keys, ...args];
-    return { command: ["EVAL", script.source, ...words], script: { text, words } };
+    return { command: ["EVAL", text, ...words], script: { text, words } };
   };
-  return playAll(redis, (now) => [open(now)], next, seed);
+  return play(redis, next, seed);
 }

@@ -15,13 +15,12 @@ const Sqlite = createRequire(createRequire(import.meta.url).resolve("@libsql/cli
   path: string,
 ) => Database;
 
-/** SQLite in memory, as a Durable Object has it. `onExec` hears each statement. */
-export function sqlStorage(onExec: (query: string) => void = () => undefined): Sql {
+/** SQLite in memory, as a Durable Object has it. */
+export function sqlStorage(): Sql {
   const database = new Sqlite(":memory:");
   const statements = new Map<string, ReturnType<Database["prepare"]>>();
   return {
     exec(query, ...values) {
-      onExec(query);
       const statement = statements.get(query) ?? database.prepare(query);
       statements.set(query, statement);
       // In workerd it is executed at once as well.
@@ -33,12 +32,12 @@ export function sqlStorage(onExec: (query: string) => void = () => undefined): S
 }
 
 /** The storage of a Durable Object, in memory, with the alarms that were set. */
-export function objectStorage(onExec?: (query: string) => void): LockServerState["storage"] & {
+export function objectStorage(): LockServerState["storage"] & {
   readonly alarms: readonly number[];
   /** The alarm that was set has fired. */
   clearAlarm(): void;
 } {
-  const sql = sqlStorage(onExec);
+  const sql = sqlStorage();
   const alarms: number[] = [];
   let alarm: number | null = null;
   return {

@@ -1,12 +1,13 @@
-// The Worker of the tests: lock servers, and the cases that run beside them.
-import { runCase } from "../../lock-server/test/cases.ts";
+// The Worker of the tests: lock servers, and the program that uses them through their binding.
+import { throughBinding } from "../../lock-server/test/binding.ts";
 import lockServers, { type Env, LockServer } from "../../tools/lock-servers-worker.ts";
 
 export { LockServer };
 
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
-    const isCase = new URL(request.url).pathname === "/case";
-    return isCase ? runCase(await request.text(), env.LOCKS) : lockServers.fetch(request, env);
+    if (new URL(request.url).pathname !== "/binding") return lockServers.fetch(request, env);
+    const outcome = throughBinding(env.LOCKS).then(() => "passed");
+    return new Response(await outcome.catch((error: Error) => error.stack));
   },
 };
