@@ -53,6 +53,8 @@ const events: readonly ObservedEvent[] = [
   { type: "dead", ...run },
   { type: "corrupt", ...run },
   { type: "unavailable", ...run },
+  { type: "unguarded", ...run },
+  { type: "refused", status: 400, code: "KEY_MISSING", key: undefined, error: undefined },
   { type: "omitted", ...run, reason: "too-large" },
   { type: "unstored", ...run, reason: "no-quorum" },
   failed({ code: "CARD_DECLINED", name: "E" }),

@@ -14,7 +14,8 @@ import {
 } from "../../src/check/check.ts";
 import { nameHere } from "../../src/check/foreign-options.ts";
 
-test.each<[value: unknown, number?: ErrorConstructor, integer?: ErrorConstructor]>([
+type Expected = ErrorConstructor | undefined;
+test.each<[value: unknown, number?: Expected, integer?: Expected]>([
   [2],
   [5],
   [2.5, undefined, RangeError],

@@ -75,14 +75,6 @@ it("takes a port that is not the standard one as signed or left out", async () =
   }
 });
 
-it("takes the auth token and a shared key side by side", async () => {
-  const by = provider({ secret: ["12345", "shared"] });
-  const signature = hmac("shared", `${url}A1`, "base64");
-  for (const headers of [{ "x-twilio-signature": signature }, arrival(`${url}A1`, "").headers]) {
-    expect(await outcome(by, { headers, body: "A=1", url })).toMatchObject({ id: hash(`${url}A1`) });
-  }
-});
-
 it("signs the URL as it was given, not as a proxy or a parser spells it", async () => {
   const given = "https://shop.example/hook?name='O'";
   const behind = { ...arrival(`${given}A1`, "A=1", "http://10.0.0.1:8080/hook?name=%27O%27") };
