@@ -1,27 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Backoff, jitteredPause, pauses } from "../../../src/quorum/backoff.ts";
+import { type Backoff, pauses } from "../../../src/quorum/backoff.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`backoff SEED=${seed}`);
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const longest = 2_147_483_647;
-
-describe("jitteredPause", () => {
-  test("lies between min and three times the previous pause, and within max", () => {
-    const ms = fc.double({ min: 0, max: 1e6, noNaN: true });
-    fc.assert(
-      fc.property(ms, ms, ms, random, (previous, min, more, drawn) => {
-        const max = min + more;
-        const pause = jitteredPause(previous, min, max, drawn);
-        expect(pause).toBeGreaterThanOrEqual(min);
-        expect(pause).toBeLessThanOrEqual(max);
-        expect(pause).toBeLessThanOrEqual(Math.max(min, 3 * previous) + 1e-9 * previous);
-      }),
-      { seed },
-    );
-  });
-});
 
 describe("pauses", () => {
   const series = (backoff: Backoff, draw = () => 0.999, length = 12) => {

@@ -82,19 +82,3 @@ test("an abort does not undo what an attempt under way has come to", async () =>
   });
   expect(value).toBe("acquired");
 });
-
-test("a rest ends by a message, and knows for how long it may last", async () => {
-  const runtime = steppingRuntime();
-  const rests: number[][] = [];
-  const rest = (poll: number, longest: number) => {
-    rests.push([poll, longest]);
-    return rests.length === 1 ? Promise.resolve() : undefined;
-  };
-  const { begun, call } = rig({ runtime }, [{ rest, retryAfter: 15 }, { rest }, { next: "end" }]);
-  await runtime.advance(10);
-  expect([call.value, begun]).toEqual(["over", [0, 0, 10]]);
-  expect(rests).toEqual([
-    [10, 15],
-    [10, 25],
-  ]);
-});
