@@ -101,7 +101,7 @@ function markContract(kind: "fence" | "version", inbox: Inbox): void {
     await isStale("c", 4);
     expect(await isFirst("d", 6)).toBe(true);
     expect(await isFirst("e", 1, "invoice:43")).toBe(true);
-    // What was refused by its fence is not entered, by its version it is; what was entered is only repeated.
+    // A delivery that its fence refuses is not entered, and one that its version refuses is.
     expect(await isFirst("c", 7)).toBe(kind === "fence");
     expect(await inbox.once({ key: "a", entity, [kind]: 5 })).toEqual({ first: false });
     expect(await effectsIn(inbox)).toEqual(["a", "b", ...(kind === "fence" ? ["c"] : []), "d", "e"]);

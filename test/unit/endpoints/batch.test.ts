@@ -2,8 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { batchingSend, type Outcome, type Post } from "../../../src/endpoints/batch.ts";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
 
-// How large a request becomes, and on Workers what others have left behind. Whatever else is sent together, and given up:
-// test/contract/endpoints.
+// How large a request becomes, who gives it up, and what Workers need. What else is sent together: test/contract/endpoints.
 
 /** An endpoint whose requests the test answers. */
 function rig(maxRequests = 6) {

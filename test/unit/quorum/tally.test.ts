@@ -1,14 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Answer, quorumOf, type RoundResult, tally } from "../../../src/quorum/tally.ts";
-
-describe("quorumOf", () => {
-  test("any two quorums share an endpoint, and two smaller sets may not", () => {
-    for (let count = 1; count < 100; count += 1) {
-      expect(2 * quorumOf(count)).toBeGreaterThan(count);
-      expect(2 * (quorumOf(count) - 1)).toBeLessThanOrEqual(count);
-    }
-  });
-});
+import { type Answer, type RoundResult, tally } from "../../../src/quorum/tally.ts";
 
 describe("tally", () => {
   /** The result of all answers, from the definition. */
