@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Idempotency } from "../../src/idempotency/index.ts";
 import type { Command, Redlock } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { FairLock, Mailbox, ReadWriteLock, Semaphore } from "../../src/sync/index.ts";
+import { Mailbox } from "../../src/sync/index.ts";
 import { queueScript } from "../../src/sync/internal/queue.lua.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { heldTurn } from "../support/held-turn.ts";
@@ -10,6 +10,7 @@ import { gate } from "../support/link.ts";
 import { type EndpointSet, type Local, openLocal } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
 import { redisServer } from "../support/redis-servers.ts";
+import { holders } from "./sync/holders.ts";
 
 // A server whose memory is full refuses what writes, and executes what deletes. So whatever ends must be freed there.
 
@@ -47,9 +48,9 @@ const failingRun =
 const begins: Readonly<Record<string, Begin>> = {
   "a lock": holding((redlock) => redlock.acquire("a")),
   "a fenced lock": holding((redlock) => redlock.acquire("a", { fencing: true })),
-  "a fair lock": holding((redlock) => new FairLock(redlock, "a").acquire()),
-  "a permit": holding((redlock) => new Semaphore(redlock, "a", { limit: 2 }).acquire()),
-  "a write lock": holding((redlock) => new ReadWriteLock(redlock, "a").acquireWrite()),
+  ...Object.fromEntries(
+    holders.map(({ title, acquire }) => [title, holding((redlock) => acquire(redlock, "a"))]),
+  ),
   "a turn of a mailbox": async (redlock) => {
     const id = crypto.randomUUID();
     const { posted, end } = await heldTurn(redlock, "a", id);

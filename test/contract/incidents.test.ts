@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, Redlock } from "../../src/index.ts";
 import { Mailbox, type MailboxHandler } from "../../src/sync/index.ts";
-import { mailboxScript } from "../../src/sync/internal/mailbox.lua.ts";
 import { forbidUnhandledRejections } from "../support/unhandled.ts";
 import { oneClient, virtualWorld, watch } from "../support/virtual-client.ts";
-import { syncWorld } from "../support/virtual-sync.ts";
+import { newWorld } from "../support/virtual-sync.ts";
 
 // What public reports tell, and no other test shows, in virtual time: docs/incidents.md has the reports.
 
@@ -99,7 +98,7 @@ describe("a process that dies", () => {
 });
 
 test("a conversation's second message waits for a handler that takes forty times the ttl", async () => {
-  const { runtime, client } = syncWorld([mailboxScript]);
+  const { runtime, client } = newWorld();
   let running = 0;
   const handled: string[] = [];
   const slowly: MailboxHandler<string> = async (messages) => {

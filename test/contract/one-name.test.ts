@@ -8,17 +8,14 @@ import {
   CountDownLatch,
   CyclicBarrier,
   debounce,
-  FairLock,
   forceRelease,
   once,
-  ReadWriteLock,
-  ReentrantLock,
-  Semaphore,
   type SynchronizerKind,
 } from "../../src/sync/index.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { heldTurn } from "../support/held-turn.ts";
 import { type Link, link } from "../support/link.ts";
+import { holders } from "./sync/holders.ts";
 
 // Every feature of the package under one name at the same time: none may see, free or wake another.
 
@@ -57,22 +54,8 @@ const features: Readonly<Record<string, Feature>> = {
       return freeLock(redlock, name);
     },
   },
-  semaphore: synchronizer(
-    "Semaphore",
-    holding((redlock, name) => new Semaphore(redlock, name, { limit: 2 }).acquire()),
-  ),
-  writeLock: synchronizer(
-    "ReadWriteLock",
-    holding((redlock, name) => new ReadWriteLock(redlock, name).acquireWrite()),
-  ),
-  fairLock: synchronizer(
-    "FairLock",
-    holding((redlock, name) => new FairLock(redlock, name).acquire()),
-  ),
-  reentrantLock: synchronizer(
-    "ReentrantLock",
-    holding((redlock, name) => new ReentrantLock(redlock, name).acquire()),
-  ),
+  // By their kinds: a read-write lock once.
+  ...Object.fromEntries(holders.map(({ kind, acquire }) => [kind, synchronizer(kind, holding(acquire))])),
   latch: synchronizer("CountDownLatch", async (redlock, name) => {
     const latch = new CountDownLatch(redlock, name, { count: 2 });
     await latch.arrive("a");

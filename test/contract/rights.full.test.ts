@@ -11,15 +11,13 @@ import {
   CountDownLatch,
   CyclicBarrier,
   debounce,
-  FairLock,
   forceRelease as freeSynchronizer,
   Mailbox,
   type MailboxHandler,
   once,
-  ReadWriteLock,
-  ReentrantLock,
   refreshOnce,
   Semaphore,
+  type SynchronizerKind,
   singleton,
 } from "../../src/sync/index.ts";
 import { patient } from "../support/beyond-tests.ts";
@@ -27,6 +25,7 @@ import { type LimitedRedis, startLimitedRedis } from "../support/limited-redis.t
 import { newResource } from "../support/local-endpoints.ts";
 import { rejection } from "../support/outcomes.ts";
 import { redisServer } from "../support/redis-servers.ts";
+import { holders } from "./sync/holders.ts";
 
 // The table "Rights on the server" of docs/errors.md: each feature works for a user who has exactly these rights, and without
 // any one of them it fails with an error that lasts and names the command.
@@ -42,8 +41,21 @@ interface Place {
 
 type Trial = (place: Place) => Promise<unknown>;
 
-/** Waits in the background until somebody lets it in. */
-const waiting = async (acquiring: Promise<{ release(): Promise<unknown> }>) => (await acquiring).release();
+/** Holds each of these, keeps somebody out for a while, and lets somebody in who waits. */
+const held =
+  (...kinds: readonly SynchronizerKind[]): Trial =>
+  async ({ redlock }) => {
+    for (const { acquire, another } of holders.filter(({ kind }) => kinds.includes(kind))) {
+      const name = newResource();
+      const hold = await acquire(redlock, name);
+      await hold.extend();
+      await rejection(another(redlock, name, { wait: 100 })).then(throwIfRefused);
+      const next = another(redlock, name, { wait: 20_000 }).then((other) => other.release());
+      next.catch(() => undefined);
+      await hold.release();
+      await next;
+    }
+  };
 
 /** Finds a lock held. */
 async function refused(redlock: Redlock, free: Redlock): Promise<void> {
@@ -100,35 +112,9 @@ const features: Record<string, Trial> = {
     await inspectKey(runs, key);
     expect(await forgetKey(runs, key)).toBe(true);
   },
-  "`Semaphore`": async ({ redlock }) => {
-    const name = newResource();
-    const permit = await new Semaphore(redlock, name, { limit: 1 }).acquire();
-    await permit.extend();
-    expect(await new Semaphore(redlock, name, { limit: 1 }).tryAcquire()).toBeNull();
-    await permit.release();
-  },
-  "`ReentrantLock`, `ReadWriteLock`": async ({ redlock }) => {
-    const name = newResource();
-    const own = await new ReentrantLock(redlock, name).acquire();
-    await own.extend();
-    expect(await new ReentrantLock(redlock, name).tryAcquire()).toBeNull();
-    await own.release();
-    const lock = new ReadWriteLock(redlock, name);
-    const read = await lock.acquireRead();
-    await rejection(lock.acquireWrite({ wait: 100 })).then(throwIfRefused);
-    await read.release();
-    await (await lock.acquireWrite()).release();
-  },
-  "`FairLock`": async ({ redlock }) => {
-    const lock = new FairLock(redlock, newResource());
-    const hold = await lock.acquire();
-    await hold.extend();
-    await rejection(lock.acquire({ wait: 1 })).then(throwIfRefused);
-    const next = waiting(lock.acquire({ wait: 20_000 }));
-    next.catch(() => undefined);
-    await hold.release();
-    await next;
-  },
+  "`Semaphore`": held("Semaphore"),
+  "`ReentrantLock`, `ReadWriteLock`": held("ReentrantLock", "ReadWriteLock"),
+  "`FairLock`": held("FairLock"),
   "`CountDownLatch`, `CyclicBarrier`": async ({ redlock }) => {
     const latch = new CountDownLatch(redlock, newResource(), { count: 2 });
     for (const party of ["a", "b"]) {

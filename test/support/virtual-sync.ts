@@ -1,6 +1,6 @@
 import { freeScript } from "../../src/inspect/free.lua.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { type Script, textOf } from "../../src/redis/script.ts";
+import { textOf } from "../../src/redis/script.ts";
 import { arrivalScript } from "../../src/sync/internal/arrival.lua.ts";
 import { intervalScript } from "../../src/sync/internal/interval.lua.ts";
 import { mailboxScript } from "../../src/sync/internal/mailbox.lua.ts";
@@ -30,11 +30,18 @@ export interface SyncWorld extends VirtualWorld {
 /** How many requests an endpoint answers. Time stands still in an endless loop of them, so that no test would end. */
 const mostRequests = 1_000;
 
-/** A world whose endpoints know these scripts, so that every request is sent once. */
-export function syncWorld(
-  scripts: readonly Script[],
-  options: Parameters<typeof virtualWorld>[0] = {},
-): SyncWorld {
+const scripts = [
+  arrivalScript,
+  freeScript,
+  intervalScript,
+  mailboxScript,
+  memberScript,
+  queueScript,
+  slotScript,
+];
+
+/** A world whose endpoints know every script of synchronizers, so that every request is sent once. */
+export function newWorld(options: Parameters<typeof virtualWorld>[0] = {}): SyncWorld {
   const world = virtualWorld(options);
   const { endpoints } = world;
   for (const endpoint of endpoints) {
@@ -64,14 +71,6 @@ export function syncWorld(
       return Object.fromEntries(names.sort().map((name) => [name, engine.execute(["PTTL", name]) as number]));
     },
   };
-}
-
-/** A world whose endpoints know every script of synchronizers. */
-export function newWorld(options: Parameters<typeof virtualWorld>[0] = {}): SyncWorld {
-  return syncWorld(
-    [arrivalScript, freeScript, intervalScript, mailboxScript, memberScript, queueScript, slotScript],
-    options,
-  );
 }
 
 /** By link: how many requests it has sent. */

@@ -14,31 +14,20 @@ import { CountDownLatch, debounce, once, Semaphore } from "../../../src/sync/ind
 import { patient } from "../../support/beyond-tests.ts";
 import { newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { type RawServer, startRawServer } from "../../support/raw-server.ts";
+import { type RawReply, type RawServer, startRawServer } from "../../support/raw-server.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 import { watch } from "../../support/virtual-client.ts";
 
 // What no retry can mend must not be retried for the whole `wait`.
 
 let local: LocalEndpoints;
-/** A web server that is no endpoint. */
-let website: RawServer;
-/** Refuses every token as serverless-redis-http does. */
-let srh: RawServer;
-/** Has refused all commands since its plan was used up. */
-let usedUp: RawServer;
-/** A node of a Cluster that does not serve the slot. */
-let node: RawServer;
+/** Answers below each of the paths of `answers`. */
+let others: RawServer;
 beforeAll(async () => {
   local = await start({ count: 3, engine: "embedded" });
-  website = await startRawServer(() => ({ status: 404, body: "<h1>Not found</h1>" }));
-  srh = await startRawServer(() => ({ status: 401, body: '{"error":"Invalid token"}' }));
-  usedUp = await startRawServer(() =>
-    refusal("ERR max requests limit exceeded. Limit: 500000, Usage: 500000"),
-  );
-  node = await startRawServer(() => refusal("MOVED 866 10.0.0.7:6379"));
+  others = await startRawServer(({ path }) => answers[path.split("/")[1]!]!);
 });
-afterAll(() => Promise.all([local, website, srh, usedUp, node].map((each) => each.close())));
+afterAll(() => Promise.all([local.close(), others.close()]));
 beforeEach(() => {
   for (const { log } of local.endpoints) log.reset();
 });
@@ -46,18 +35,31 @@ beforeEach(() => {
 /** An error of Redis, as the REST API returns it. */
 const refusal = (error: string) => ({ status: 400, body: JSON.stringify({ error }) });
 
+const answers: Record<string, RawReply> = {
+  website: { status: 404, body: "<h1>Not found</h1>" },
+  // Of every token, as serverless-redis-http does.
+  refusing: { status: 401, body: '{"error":"Invalid token"}' },
+  usedUp: refusal("ERR max requests limit exceeded. Limit: 500000, Usage: 500000"),
+  // It does not serve the slot.
+  node: refusal("MOVED 866 10.0.0.7:6379"),
+};
+const at = (basePath: string, name: string) => ({ url: others.url, basePath, token: "t", name });
+
 const requests = () => local.endpoints.map(({ log }) => log.requests);
 
 /** The mistakes in the settings of an endpoint, and the error that they lead to. */
 const mistakes = {
   "a wrong token": ({ url }) => ({ url, token: "wrong" }),
   "a read-only token": ({ url, readOnlyToken }) => ({ url, token: readOnlyToken }),
-  "an address of something else": ({ token, name }) => ({ url: website.url, token, name }),
-  "a plan that is used up": ({ name }) => ({ url: usedUp.url, token: "t", name }),
-  "a node of a Cluster": ({ name }) => ({ url: node.url, token: "t", name }),
+  "an address of something else": ({ name }) => at("/website", name),
+  "a plan that is used up": ({ name }) => at("/usedUp", name),
+  "a node of a Cluster": ({ name }) => at("/node", name),
   "a wrong token of an SDK": ({ url, name }) => upstashEndpoint(sdkClient({ url, token: "wrong" }), { name }),
   "a wrong token of an SDK at another server": ({ name }) =>
-    upstashEndpoint(sdkClient({ url: srh.url, token: "wrong" }), { name }),
+    upstashEndpoint(sdkClient({ url: `${others.url}/refusing`, token: "wrong" }), {
+      name,
+      basePath: "/refusing",
+    }),
 } satisfies Record<string, (endpoint: LocalEndpoints["endpoints"][number]) => HttpEndpointOptions | Endpoint>;
 
 describe.each(Object.entries(mistakes))("%s", (_, mistaken) => {

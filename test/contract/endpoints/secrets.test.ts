@@ -26,6 +26,7 @@ import {
   startRawServer,
 } from "../../support/raw-server.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { holders } from "../sync/holders.ts";
 
 const restToken = "rest-token-0123456789abcdef";
 
@@ -170,12 +171,10 @@ test("what a program logs shows no token of a holder: locks, permits, other hand
   const lock = await redlock.acquire("a", { fencing: true });
   expect(tokens).toContain(lock.token);
   const reentrant = new ReentrantLock(redlock, "r");
-  const synchronizers = [new Semaphore(redlock, "s", { limit: 2 }), new FairLock(redlock, "f"), reentrant];
   const resumed = resume(redlock, await handoff(await redlock.acquire("h")));
-  const holds = await Promise.all(synchronizers.map((each) => each.acquire()));
+  const holds = await Promise.all(holders.map(({ acquire, title }) => acquire(redlock, title)));
+  holds.push(await reentrant.acquire());
   expect(tokens).toContain(reentrant.owner);
-  const readWrite = new ReadWriteLock(redlock, "w");
-  holds.push(await readWrite.acquireRead());
   const barrier = new CyclicBarrier(redlock, "c", { parties: 1 });
   const latch = new CountDownLatch(redlock, "l", { count: 1 });
   seen.push(await latch.arrive("id"), await barrier.arriveAndWait("id"));
@@ -187,7 +186,8 @@ test("what a program logs shows no token of a holder: locks, permits, other hand
   seen.push(mailbox, await mailbox.post({ id: "id", value: 1 }, read), await mailbox.inspect());
   const idempotency = new Idempotency(redlock);
   seen.push(await idempotency.run("k", { lock: "k" }, (context) => void seen.push(context)));
-  seen.push(...synchronizers, readWrite, barrier, latch, idempotency, redlock);
+  seen.push(reentrant, new Semaphore(redlock, "s", { limit: 2 }), new FairLock(redlock, "f"));
+  seen.push(new ReadWriteLock(redlock, "w"), barrier, latch, idempotency, redlock);
   const handles = [lock, resumed, ...holds];
   seen.push(...handles, { handles }, new Error("it failed", { cause: { lock } }));
   const printed = seen

@@ -81,6 +81,23 @@ test("a lock whose answers took longer than its ttl is not a lock: it is rolled 
   expect(values("r")).toEqual([null, null, null]);
 });
 
+test("a backoff that throws ends the call with its error, and is not asked where no round follows", async () => {
+  const { runtime, redlock, links, put } = oneClient();
+  put("r", [0, 1, 2]);
+  const error = new Error("no backoff");
+  const backoff = () => {
+    throw error;
+  };
+  const calls = [Infinity, 0].map((wait) => watch(redlock.acquire("r", { backoff, wait })));
+  await runtime.advance(0);
+  expect(calls.map((call) => call.error)).toEqual([error, expect.any(LockHeldError)]);
+  // What is no number is no pause.
+  const before = links[0]!.sent.length;
+  watch(redlock.acquire("r", { backoff: () => (links[0]!.sent.length - before < 3 ? Number.NaN : 1_000) }));
+  await runtime.advance(0);
+  expect(links[0]!.sent.length - before).toBe(3);
+});
+
 describe("one database under two names", () => {
   test("the error of an acquire that nobody is in the way of names the way to find out", async () => {
     const memory = memoryEndpoint();

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/index.ts";
-import { rejection } from "../../support/outcomes.ts";
 import { oneClient, watch } from "../../support/virtual-client.ts";
 
 // Extensions and verifications whose answers are late or missing, in virtual time. The validity of a ttl is the ttl less
@@ -75,16 +74,4 @@ test("what an extension restores late, at an endpoint that had lost it, does not
   const released = watch(lock.release());
   await world.runtime.advance(2_000);
   expect([released.value, world.values("r")]).toEqual([true, [null, null, null]]);
-});
-
-test("an unanswered extension keeps a longer one from relying on that endpoint, and not one that is as short", async () => {
-  const { redlock, links, late, runtime } = oneClient({}, { count: 1 });
-  const lock = await redlock.acquire("r", { ttl: 10_000 });
-  links[0]!.fate = () => late(500);
-  const unanswered = rejection(lock.extend(1_000));
-  await runtime.advance(100);
-  expect(await unanswered).toBeInstanceOf(QuorumError);
-  links[0]!.fate = () => "delivered";
-  expect(await rejection(lock.extend(1_001))).toBeInstanceOf(QuorumError);
-  expect(await lock.extend(1_000)).toBeGreaterThan(0);
 });

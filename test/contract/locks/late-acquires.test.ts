@@ -2,10 +2,9 @@ import { describe, expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import type { Redlock } from "../../../src/index.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
-import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 import { until } from "../../support/until.ts";
 import { oneClient, watch } from "../../support/virtual-client.ts";
-import { syncWorld } from "../../support/virtual-sync.ts";
+import { newWorld } from "../../support/virtual-sync.ts";
 
 // Operations that begin with acquire requests, which are executed late, in virtual time.
 
@@ -30,7 +29,7 @@ const operations: readonly (readonly [string, Operation])[] = [
 
 describe.each([1, 3])("on %i endpoints", (count) => {
   test.each(operations)("an abort leaves nothing of %s", async (_, operation) => {
-    const world = syncWorld([slotScript], { count });
+    const world = newWorld({ count });
     // A key that is not rolled back would live for a minute.
     const { redlock, links, events } = world.client({ ttl: 60_000, timeout: 1_000 });
     for (const link of links) link.fate = () => (link.sent.length === 1 ? world.late(500) : "delivered");

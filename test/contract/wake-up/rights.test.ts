@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Redlock } from "../../../src/index.ts";
 import { ioredisEndpoint } from "../../../src/sockets/index.ts";
-import { CountDownLatch, FairLock, ReadWriteLock } from "../../../src/sync/index.ts";
+import { CountDownLatch } from "../../../src/sync/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { type LimitedRedis, startLimitedRedis } from "../../support/limited-redis.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { redisServer } from "../../support/redis-servers.ts";
+import { holders } from "../sync/holders.ts";
 
 // Since Redis 7 a new user has no right to any channel. A message is a hint, so a release that cannot send one succeeds.
 
@@ -25,14 +26,16 @@ async function passOn(acquire: () => Promise<Holdable>, next = acquire): Promise
 
 const passes: Record<string, Pass> = {
   "a lock": (redlock, name) => passOn(() => redlock.acquire(name)),
-  FairLock: (redlock, name) => passOn(() => new FairLock(redlock, name).acquire()),
-  "a reader, then a writer": (redlock, name) => {
-    const lock = new ReadWriteLock(redlock, name);
-    return passOn(
-      () => lock.acquireRead(),
-      () => lock.acquireWrite(),
-    );
-  },
+  ...Object.fromEntries(
+    holders.map(({ title, acquire, another }) => [
+      title,
+      (redlock: Redlock, name: string) =>
+        passOn(
+          () => acquire(redlock, name),
+          () => another(redlock, name),
+        ),
+    ]),
+  ),
   CountDownLatch: async (redlock, name) => {
     const latch = new CountDownLatch(redlock, name, { count: 2 });
     const waiting = latch.wait();

@@ -5,9 +5,8 @@ import {
   type MailboxOptions,
   type PostOptions,
 } from "../../../../src/sync/index.ts";
-import { mailboxScript } from "../../../../src/sync/internal/mailbox.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { syncWorld } from "../../../support/virtual-sync.ts";
+import { newWorld as syncWorld } from "../../../support/virtual-sync.ts";
 
 export const ttl = 1_000;
 
@@ -16,7 +15,7 @@ export const nothing: MailboxHandler<string> = () => undefined;
 
 /** Two clients of one mailbox, and more, in virtual time. The value of a message is its id. */
 export function newWorld(count = 3) {
-  const world = syncWorld([mailboxScript], { count });
+  const world = syncWorld({ count });
   const { runtime } = world;
   const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
   /** What was handled, in order, by all. */

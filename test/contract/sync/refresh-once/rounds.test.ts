@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isRedlockError } from "../../../../src/index.ts";
 import { RefreshedNotWrittenError, type RefreshOptions, refreshOnce } from "../../../../src/sync/index.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { sentBy, newWorld as syncWorld } from "../../../support/virtual-sync.ts";
 
 // Calls in virtual time: who refreshes, what is written with which fence, and what becomes of an answer that cannot be.
 
@@ -18,7 +18,7 @@ const life = 60_000;
 
 /** A store that compares fences, a server that accepts each token once, and clients. */
 function newWorld() {
-  const world = syncWorld([]);
+  const world = syncWorld();
   const { runtime } = world;
   const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
   const store = {

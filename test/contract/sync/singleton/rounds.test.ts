@@ -8,14 +8,13 @@ import {
   type SingletonOutcome,
   singleton,
 } from "../../../../src/sync/index.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
-import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { sentBy, newWorld as syncWorld } from "../../../support/virtual-sync.ts";
 
 // Calls in virtual time: which of them runs, when, and what becomes of the others.
 
 function newWorld() {
-  const world = syncWorld([arrivalScript]);
+  const world = syncWorld();
   const { runtime } = world;
   const start = runtime.now();
   /** What the jobs did, with ms since the beginning. */
