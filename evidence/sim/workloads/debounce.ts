@@ -1,9 +1,8 @@
 import { debounce } from "../../../src/sync/index.ts";
-import { type DebounceCall, DebounceHistories } from "../checks/debounces.ts";
+import { checkLast, checkReplaced } from "../checks/debounces.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
-import type { Announcement, Announcements } from "../wire/announcements.ts";
-import type { Process } from "../world/process.ts";
+import type { Announcement } from "../wire/announcements.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { drawOptions, drawSignal } from "./options.ts";
@@ -16,34 +15,27 @@ const key = keyOf("debounce", name);
 /** How many ms before the end of its window a call may send its second round: timers fire early. */
 const early = 1;
 
-/** One call. */
-interface DebouncedCall {
+/** A call after the faults. */
+interface Probe {
   /** When it was made, in virtual ms. */
   readonly invoked: number;
-  /** Its window, in ms. */
-  readonly window: number;
-}
-
-/** A call after the faults. */
-interface Probe extends DebouncedCall {
   ran: boolean | undefined;
   announcement: Announcement | undefined;
 }
 
 /** Bursts of calls of one name, of which the last one is to run. */
 export class DebounceWorkload implements Workload {
+  readonly #shared: SharedContext;
   readonly #world: World;
-  readonly #announcements: Announcements;
-  readonly #histories: DebounceHistories;
   // The same for all: a call with a shorter window would end sooner at an endpoint that a longer one has not reached.
   readonly #window: number;
   readonly #ttl: number;
   readonly #probes: Probe[] = [];
 
-  constructor({ world, scenario, wire }: SharedContext, draw: Draw) {
+  constructor(shared: SharedContext, draw: Draw) {
+    const { world, scenario } = shared;
+    this.#shared = shared;
     this.#world = world;
-    this.#announcements = wire.announcements;
-    this.#histories = new DebounceHistories(world, wire.announcements, scenario.endpoints);
     this.#window = Math.max(5, Math.floor(scenario.ttl * draw.between(0.2, 1)));
     this.#ttl = Math.max(10, Math.floor(scenario.ttl * draw.pick([0.3, 0.6, 1])));
   }
@@ -55,7 +47,7 @@ export class DebounceWorkload implements Workload {
     const wait = draw.pick([drawn.wait, ttl, 2 * ttl]);
     const signal = drawSignal(actor, 1.2 * window);
     const routine = drawRoutine(actor, draw.between(0, 0.3) * window);
-    const call: DebouncedCall = { invoked: this.#world.now, window };
+    const due = dueOf(actor, window);
     const options = { window, ttl, wait, timeout, backoff };
     const outcome = await calls.make(process, {
       counted: "debounce",
@@ -65,7 +57,7 @@ export class DebounceWorkload implements Workload {
       codes: ["LOCK_LOST", "NO_QUORUM"],
       run: () =>
         debounce(redlock, name, { ...options, signal }, () => {
-          this.#begins(actor, call);
+          checkLast(actor, key, due);
           return runRoutine(actor, routine);
         }),
       failure: routine.failure,
@@ -73,7 +65,7 @@ export class DebounceWorkload implements Workload {
     });
     const isReplaced = checkRoutine(actor, routine, outcome);
     if ("value" in outcome) this.#world.count(isReplaced ? "debounce: replaced" : "debounce ran");
-    if (isReplaced) this.#checkSkip(actor, call);
+    if (isReplaced) checkReplaced(actor, key, due);
   }
 
   /** All call in one burst, after whatever dead processes have announced. */
@@ -81,21 +73,17 @@ export class DebounceWorkload implements Workload {
     const { process, redlock, calls } = actor;
     await actor.sleep(actor.draw.between(0, 300));
     const options = { window: 500, ttl: 5_000, wait: 10 * bound };
-    const probe: Probe = {
-      invoked: this.#world.now,
-      window: options.window,
-      ran: undefined,
-      announcement: undefined,
-    };
+    const due = dueOf(actor, options.window);
+    const probe: Probe = { invoked: this.#world.now, ran: undefined, announcement: undefined };
     this.#probes.push(probe);
     const outcome = await calls.make(process, {
       what: "probe: debounce",
       bound,
-      run: () => debounce(redlock, name, options, () => this.#begins(actor, probe)),
+      run: () => debounce(redlock, name, options, () => checkLast(actor, key, due)),
     });
-    probe.announcement = this.#announcements.last(process, key);
+    probe.announcement = actor.wire.announcements.last(process, key);
     if ("value" in outcome) probe.ran = outcome.value.ran;
-    if (probe.ran === false) this.#checkSkip(actor, probe);
+    if (probe.ran === false) checkReplaced(actor, key, due);
   }
 
   /** A burst ends with a run, and with that of the last call if all others were announced on a quorum before it. */
@@ -108,26 +96,16 @@ export class DebounceWorkload implements Workload {
     const last = probes.at(-1);
     const others = probes.slice(0, -1);
     const isLater = others.every(
-      ({ announcement }) => this.#announcements.quorumSince(announcement!) < (last?.invoked ?? 0),
+      ({ announcement }) => this.#shared.wire.announcements.quorumSince(announcement!) < (last?.invoked ?? 0),
     );
     if (!last || !isLater) return;
     const what = () => `the last call of a burst of ${name} did not run`;
     world.check("waiters are served", last.ran === true, what);
   }
+}
 
-  /** A routine begins. */
-  #begins({ process }: Actor, call: DebouncedCall): void {
-    this.#histories.begins(this.#ofLast(process, call));
-  }
-
-  /** A call does not run. */
-  #checkSkip({ process }: Actor, call: DebouncedCall): void {
-    this.#histories.skipped(this.#ofLast(process, call));
-  }
-
-  #ofLast(process: Process, { invoked, window }: DebouncedCall): DebounceCall {
-    // Both by the clock of the process. The last part is for rounding: times are sums of floating-point numbers.
-    const due = invoked + (window - early) / process.rate - 1e-6;
-    return { by: process.name, announcement: this.#announcements.last(process, key)!, due };
-  }
+/** From when on a call that is made now may send its second round. Its window is by the clock of the process. */
+function dueOf({ world, process }: Actor, window: number): number {
+  // The last part is for rounding: times are sums of floating-point numbers.
+  return world.now + (window - early) / process.rate - 1e-6;
 }

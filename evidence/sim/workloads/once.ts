@@ -51,7 +51,6 @@ interface Drawn {
 /** Replicas that all want to run something once per interval. */
 export class OnceWorkload implements Workload {
   readonly blockingKeys: readonly string[] = ["redlock:once:*"];
-  readonly #shared: SharedContext;
   readonly #world: World;
   readonly holds: Holds;
   readonly #runs: Run[] = [];
@@ -61,9 +60,7 @@ export class OnceWorkload implements Workload {
   /** Whether a probe has run. */
   #served = false;
 
-  constructor(shared: SharedContext, draw: Draw) {
-    const { world, scenario } = shared;
-    this.#shared = shared;
+  constructor({ world, scenario }: SharedContext, draw: Draw) {
     this.#world = world;
     this.holds = new Holds(world, "one run per interval");
     this.#every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
@@ -169,7 +166,7 @@ export class OnceWorkload implements Workload {
       return outcome.ran ? 0 : outcome.retryAfter;
     } catch (error) {
       // Where an endpoint is silent, two callers may divide the others between them.
-      if (error instanceof QuorumError && this.#shared.scenario.silentMinority) return 10;
+      if (error instanceof QuorumError && actor.scenario.silentMinority) return 10;
       throw error;
     }
   }
@@ -180,18 +177,16 @@ export class OnceWorkload implements Workload {
    * @returns to be called when the routine ends
    */
   #begins(actor: Actor, context: OnceContext, call: Call): () => void {
-    const { process } = actor;
-    const world = this.#world;
-    const { wire, scenario, kept } = this.#shared;
+    const { process, world, wire, scenario, kept } = actor;
     const nonce = wire.lastRound(process, key)!;
-    const { first, endpoints } = wire.extensionsExecuted(nonce);
+    const extended = wire.trailsOf(nonce).flatMap(({ firstExtended = [] }) => firstExtended);
     world.check(
       "a quorum decides",
-      endpoints >= quorumOf(scenario.endpoints),
-      () => `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
+      extended.length >= quorumOf(scenario.endpoints),
+      () => `${process.name} runs ${name}, and ${extended.length} endpoints know of it`,
     );
     const budget = context.remaining();
-    this.#checkInterval(call, first);
+    this.#checkInterval(call, Math.min(...extended));
     // An interval is never released, and is relied on after the routine's end as well.
     kept.add(nonce);
     const began = world.now;
@@ -234,8 +229,8 @@ export class OnceWorkload implements Workload {
   }
 
   /** Only an interval is a reason not to wait: nobody knows yet whether a claim becomes a run. */
-  #checkSkip({ process }: Actor, { invoked }: Call): void {
-    const extended = this.#shared.wire.lastExtension(key);
+  #checkSkip({ process, wire }: Actor, { invoked }: Call): void {
+    const extended = wire.lastExtension(key);
     this.#world.check(
       "refusals are true",
       extended + this.#every / fastest + rounding >= invoked,

@@ -4,11 +4,10 @@ import {
   type SingletonMode,
   singleton,
 } from "../../../src/sync/index.ts";
-import { DebounceHistories } from "../checks/debounces.ts";
+import { checkLast, checkReplaced } from "../checks/debounces.ts";
 import { Holds } from "../checks/holds.ts";
 import type { Draw } from "../draw.ts";
 import { keyOf } from "../field.ts";
-import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { drawOptions, drawSignal } from "./options.ts";
@@ -34,20 +33,15 @@ interface Probe extends SingleCall {
 /** Jobs of which one runs at a time. All calls of a world have the same mode. */
 export class SingletonWorkload implements Workload {
   readonly blockingKeys: readonly string[] = ["redlock:lock:*"];
-  readonly #shared: SharedContext;
   readonly #world: World;
   readonly holds: Holds;
-  readonly #histories: DebounceHistories;
   readonly #mode: SingletonMode;
   readonly #ttl: number;
   readonly #probes: Probe[] = [];
 
-  constructor(shared: SharedContext, draw: Draw) {
-    const { world, scenario, wire } = shared;
-    this.#shared = shared;
+  constructor({ world, scenario }: SharedContext, draw: Draw) {
     this.#world = world;
     this.holds = new Holds(world, "mutual exclusion");
-    this.#histories = new DebounceHistories(world, wire.announcements, scenario.endpoints);
     this.#mode = draw.pick(["skip", "coalesce", "cancel", "cancel"]);
     this.#ttl = Math.max(10, scenario.ttl);
   }
@@ -82,7 +76,7 @@ export class SingletonWorkload implements Workload {
       failure,
       signal,
     });
-    if ("value" in outcome) this.#checkOutcome(process, call, outcome.value as ReplaceOutcome<void>);
+    if ("value" in outcome) this.#checkOutcome(actor, call, outcome.value as ReplaceOutcome<void>);
   }
 
   /** All call, after what dead processes have left behind. */
@@ -125,11 +119,8 @@ export class SingletonWorkload implements Workload {
     const { process, world, wire } = actor;
     const { fence, signal } = context;
     call.began = world.now;
-    if (this.#mode !== "skip") {
-      const announcement = wire.announcements.last(process, key)!;
-      // Announcements outlive the time for which an endpoint without its memory stays away.
-      this.#histories.begins({ by: process.name, announcement, due: call.granted }, ["kept memory"]);
-    }
+    // Announcements outlive the time for which an endpoint without its memory stays away.
+    if (this.#mode !== "skip") checkLast(actor, key, call.granted, ["kept memory"]);
     const hold = this.holds.grant({
       resources: [name],
       nonce: wire.lastRound(process, lockKey) ?? process.name,
@@ -146,8 +137,8 @@ export class SingletonWorkload implements Workload {
     }
   }
 
-  #checkOutcome(process: Process, call: SingleCall, outcome: ReplaceOutcome<void>): void {
-    const world = this.#world;
+  #checkOutcome(actor: Actor, call: SingleCall, outcome: ReplaceOutcome<void>): void {
+    const { world, process } = actor;
     const isCancelled = !outcome.ran && outcome.began === true;
     const hasBegun = call.began !== undefined;
     world.count(outcome.ran ? "singleton ran" : isCancelled ? "singleton: cancelled" : "singleton: left");
@@ -156,9 +147,7 @@ export class SingletonWorkload implements Workload {
       hasBegun === (outcome.ran || isCancelled),
       () => `${process.name}: ${JSON.stringify(outcome)}, began: ${hasBegun}`,
     );
-    if (outcome.ran || this.#mode === "skip") return;
-    const announcement = this.#shared.wire.announcements.last(process, key)!;
-    this.#histories.skipped({ by: process.name, announcement, due: call.invoked });
+    if (!outcome.ran && this.#mode !== "skip") checkReplaced(actor, key, call.invoked);
   }
 }
 
