@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
-import process from "node:process";
 import { bundle, project } from "../../tools/load.mjs";
 import { applyPatch, pathOf } from "./mutants/patch.mjs";
 

@@ -109,7 +109,7 @@ export class Letters {
     const often = () => `attempt ${attempt} at ${id}, which has waited in ${others} other turns`;
     world.check("failures of a message are true", attempt - 1 <= others, often);
     if (this.#isForgetful) return;
-    const isKnown = this.#wire.doneAt(id) < this.#wire.sentAt(token);
+    const isKnown = this.#wire.shown(id).markedAt < this.#wire.attempt(token)!.sent;
     const known = () => `${id} is read in a turn that was asked for when a quorum knew that it is handled`;
     world.check("a message is handled once", !isKnown, known);
     const isAgain = letter.turns.includes(token);
@@ -150,7 +150,7 @@ export class Letters {
 
   #checkLeft(letter: Letter): void {
     if (this.#isForgetful || !letter.isProbe) return;
-    const isSeen = letter.seen < Infinity || this.#wire.droppedAt(letter.id) < Infinity;
+    const isSeen = letter.seen < Infinity || this.#wire.shown(letter.id).droppedAt < Infinity;
     const what = () => `${letter.id} was left with a turn that has ended, and nobody has seen it`;
     this.#world.check("a close leaves nothing behind", isSeen, what);
   }
@@ -182,9 +182,9 @@ export class Letters {
 
   /** Who has let its turn go has seen what was left with it. */
   #checkClose(letter: Letter, turn: string): void {
-    const closed = this.#wire.closedAt(turn);
+    const closed = this.#wire.attempt(turn)?.closedAt;
     if (closed === undefined) return;
-    const seen = Math.min(letter.seen, this.#wire.droppedAt(letter.id));
+    const seen = Math.min(letter.seen, this.#wire.shown(letter.id).droppedAt);
     const what = () =>
       `${letter.id} was left with a turn that ended at ${closed.toFixed()}, and seen at ${seen.toFixed()}`;
     this.#world.check("a close leaves nothing behind", seen <= closed, what);
@@ -198,7 +198,7 @@ export class Letters {
       const next = earliest;
       // A holder that takes up a message while it is being posted may take up an old stamp, if its poster's clock is behind; what
       // was posted twice may have that of a post that failed.
-      const takenUpAt = Math.min(letter.handledAt, this.#wire.putAt(letter.id));
+      const takenUpAt = Math.min(letter.handledAt, this.#wire.shown(letter.id).putAt);
       if (next && letter.acknowledged <= takenUpAt && letter.posts === 1) {
         const what = () =>
           `${letter.id}, posted at ${letter.posted.toFixed()}, was handled before ${next.id}, acknowledged at ${next.acknowledged.toFixed()}`;
@@ -209,6 +209,6 @@ export class Letters {
   }
 
   #isDone({ id, times, isGivenUp }: Letter): boolean {
-    return times > 0 || isGivenUp || this.#wire.droppedAt(id) < Infinity;
+    return times > 0 || isGivenUp || this.#wire.shown(id).droppedAt < Infinity;
   }
 }

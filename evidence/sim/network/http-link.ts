@@ -3,8 +3,7 @@ import { type Command, type Endpoint, EndpointError, httpEndpoint } from "../../
 import type { Draw } from "../draw.ts";
 import { readCommand } from "../wire/cell-requests.ts";
 import type { Server } from "../world/server.ts";
-import { BundlingCarrier } from "./bundle.ts";
-import { createLink, type LinkOptions } from "./link.ts";
+import { type Answer, type Carrier, createLink, failure, type LinkOptions, type Message } from "./link.ts";
 
 // A link that goes through the library's own HTTP endpoint: its `fetch` answers with statuses and JSON texts, some of
 // them wrong, truncated, in pieces, or never complete.
@@ -111,24 +110,32 @@ export function createHttpLink(options: HttpLinkOptions): Endpoint {
   return httpEndpoint({ ...known, url, ...(kind === "gateway" && { basePath }) });
 }
 
-class HttpLink {
+/** How often a server dies before it has executed all commands of a request. */
+const diesBetween = 0.05;
+
+/** Carries the messages that share a request as one: they are lost, late, or executed twice together. */
+class HttpLink implements Carrier {
   readonly #options: HttpLinkOptions;
   readonly #link: Endpoint;
   readonly #draw: Draw;
-  readonly #carrier: BundlingCarrier;
+  /** The messages of a request that is being sent. */
+  #bundle: Message[] = [];
   /** Note the last answers: what the client does with them is only known when it has read the whole body. */
   #notes: (() => void)[] = [];
 
   constructor(options: HttpLinkOptions) {
     this.#options = options;
     this.#draw = options.world.draw.fork();
-    this.#carrier = new BundlingCarrier(options, this.#draw);
     this.#link = createLink({
       ...options,
-      carrier: this.#carrier,
+      carrier: this,
       exactReplies: true,
       whenRead: (note) => void this.#notes.push(note),
     });
+  }
+
+  carry(message: Message): void {
+    this.#bundle.push(message);
   }
 
   async respond({ body, signal }: RequestInit, isPipeline: boolean): Promise<Response> {
@@ -175,9 +182,11 @@ class HttpLink {
 
   /** The answer of the network, as HTTP. */
   async #answer(commands: readonly Command[], signal: AbortSignal, isPipeline: boolean): Promise<HttpAnswer> {
-    const replies = await this.#carrier.together(() =>
-      Promise.allSettled(commands.map((command) => this.#link.send(command, signal))),
-    );
+    this.#bundle = [];
+    const sent = commands.map((command) => this.#link.send(command, signal));
+    const [first, ...others] = this.#bundle;
+    if (first) this.#options.carrier.carry(others.length === 0 ? first : this.#bundled(first, this.#bundle));
+    const replies = await Promise.allSettled(sent);
     const notes = this.#notes.splice(0);
     const parts: object[] = [];
     for (const reply of replies) {
@@ -195,6 +204,32 @@ class HttpLink {
     const note = () => notes.forEach((each) => void each());
     if (isPipeline) return { status: 200, text: JSON.stringify(parts), note };
     return { status: "error" in parts[0]! ? 400 : 200, text: JSON.stringify(parts[0]), note };
+  }
+
+  #bundled({ command, request }: Message, bundle: readonly Message[]): Message {
+    const { world, server } = this.#options;
+    // The answers to a bundle travel as the reply to its first message.
+    const asReply = (answers: readonly Answer[]): Answer => ({ reply: answers as never });
+    const answersIn = (answer: Answer) =>
+      "reply" in answer ? (answer.reply as unknown as Answer[]) : undefined;
+    return {
+      command,
+      request,
+      commands: bundle.length,
+      isOpen: () => bundle.some(({ isOpen }) => isOpen()),
+      execute: (copy) => {
+        // Not while a crowd comes: a rollback that is lost leaves its value.
+        if (server.pace > 0 || !this.#draw.chance(diesBetween))
+          return asReply(bundle.map(({ execute }) => execute(copy)));
+        world.count("pipeline executed in part");
+        for (const { execute } of bundle.slice(0, this.#draw.integer(1, bundle.length - 1))) execute(copy);
+        return failure(server, "network", "connection reset");
+      },
+      answer: (answer) => {
+        const answers = answersIn(answer);
+        bundle.forEach((message, index) => void message.answer(answers?.[index] ?? answer));
+      },
+    };
   }
 
   /** A response whose body comes at once, or in pieces. */

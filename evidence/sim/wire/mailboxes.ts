@@ -1,5 +1,5 @@
 import type { Reply } from "../../../local/src/memory/index.ts";
-import { quorumOf } from "../field.ts";
+import { entryOf, quorumOf } from "../field.ts";
 import { type Assumption, invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { Server } from "../world/server.ts";
@@ -95,11 +95,14 @@ interface Posting {
   readonly stored: Map<string, Map<Server, string>>;
 }
 
-/** What is known of a message, from every call that has posted it. */
+/** What is known of a message, from every call that has posted it. Times are virtual ms; Infinity: never. */
 interface Letter {
+  /** The endpoints that remember that it is done, and since when a quorum does. */
   readonly marked: Set<Server>;
   markedAt: number;
+  /** When it was dropped for a newer one. */
   droppedAt: number;
+  /** Since when a holder puts it at endpoints, as it has found it at too few of them. */
   putAt: number;
   /** The turns that it has waited in, at some endpoint. */
   readonly turns: Set<string>;
@@ -182,29 +185,14 @@ export class Mailboxes {
     return this.#last.get(process)!;
   }
 
-  /** When the first request of an attempt was sent. */
-  sentAt(token: string): number {
-    return this.#attempts.get(token)!.sent;
+  /** What is known of an attempt; undefined: there is none. */
+  attempt(token: string): Readonly<Attempt> | undefined {
+    return this.#attempts.get(token);
   }
 
-  /** Since when a quorum has closed a turn; undefined: none has. */
-  closedAt(token: string): number | undefined {
-    return this.#attempts.get(token)?.closedAt;
-  }
-
-  /** Since when a quorum remembers that a message is done; Infinity: none does. */
-  doneAt(id: string): number {
-    return this.#letter(`i${id}`).markedAt;
-  }
-
-  /** When a message was dropped for a newer one; Infinity: it was not. */
-  droppedAt(id: string): number {
-    return this.#letter(`i${id}`).droppedAt;
-  }
-
-  /** Since when a holder puts a message at endpoints, as it has found it at too few of them; Infinity: none does. */
-  putAt(id: string): number {
-    return this.#letter(`i${id}`).putAt;
+  /** What endpoints have shown of a message. */
+  shown(id: string): Readonly<Letter> {
+    return this.#letter(`i${id}`);
   }
 
   /** In how many turns but this one a message has waited. */
@@ -244,19 +232,12 @@ export class Mailboxes {
   #placeOf(server: Server, token: string): Place {
     const { places } = this.#attempts.get(token)!;
     const none = { isGranted: false, isReturned: false, isRefused: false, isEnded: false, isClosed: false };
-    const place = places.get(server) ?? { ...none, at: 0, arrived: 0 };
-    places.set(server, place);
-    return place;
+    return entryOf(places, server, () => ({ ...none, at: 0, arrived: 0 }));
   }
 
   #letter(id: string): Letter {
-    let letter = this.#letters.get(id);
-    if (!letter) {
-      const never = { markedAt: Infinity, droppedAt: Infinity, putAt: Infinity };
-      letter = { ...never, marked: new Set(), turns: new Set() };
-      this.#letters.set(id, letter);
-    }
-    return letter;
+    const never = { markedAt: Infinity, droppedAt: Infinity, putAt: Infinity };
+    return entryOf(this.#letters, id, () => ({ ...never, marked: new Set(), turns: new Set() }));
   }
 
   #mark(server: Server, id: string): void {

@@ -1,7 +1,7 @@
+import { entryOf } from "../field.ts";
 import type { Process } from "../world/process.ts";
 import type { Server } from "../world/server.ts";
 import type { World } from "../world/world.ts";
-import { ByNonce } from "./by-nonce.ts";
 import { nonceOf, type Request } from "./request.ts";
 import { type Stored, standsFor } from "./standing.ts";
 import { RequestTrail } from "./trail.ts";
@@ -9,7 +9,7 @@ import { RequestTrail } from "./trail.ts";
 /** What is known of each round: its records go by nonce, because the library draws a new nonce for each. */
 export class Rounds {
   protected readonly world: World;
-  protected readonly trails = new ByNonce<Server, RequestTrail>();
+  readonly #trails = new Map<string, Map<Server, RequestTrail>>();
   /** What the first acquire of a nonce was to store. */
   protected readonly stored = new Map<string, Stored>();
 
@@ -20,50 +20,40 @@ export class Rounds {
   /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
   acquireVotes(nonce: string): { granted: number; refused: number; byLock: number } {
     return {
-      byLock: this.trails.count(nonce, ({ refusedByLock }) => refusedByLock),
-      granted: this.trails.count(nonce, ({ acquireGranted }) => acquireGranted === true),
-      refused: this.trails.count(nonce, ({ acquireGranted }) => acquireGranted === false),
+      byLock: this.#count(nonce, ({ refusedByLock }) => refusedByLock),
+      granted: this.#count(nonce, ({ acquireGranted }) => acquireGranted === true),
+      refused: this.#count(nonce, ({ acquireGranted }) => acquireGranted === false),
     };
   }
 
-  /** How many endpoints answered a release with "freed", and with "gone" or with nothing to release. One may have done both. */
-  releaseVotes(nonce: string): { freed: number; gone: number } {
+  /** What is known of a nonce at each endpoint that was sent anything of it. */
+  trailsOf(nonce: string): RequestTrail[] {
+    return [...(this.#trails.get(nonce)?.values() ?? [])];
+  }
+
+  #count(nonce: string, isTrue: (trail: RequestTrail) => boolean): number {
+    return this.trailsOf(nonce).filter(isTrue).length;
+  }
+
+  /**
+   * On how many endpoints a release has removed the value, and on how many one did not find it, or had nothing to release; and
+   * how many have answered that. One may have done both.
+   */
+  releases(nonce: string): Record<"freed" | "gone" | "answeredFreed" | "answeredGone", number> {
+    const owedNothing = this.world.servers.filter(
+      (server) => this.#trails.get(nonce)?.get(server)?.isOwedNothing ?? true,
+    ).length;
     return {
-      freed: this.trails.count(nonce, ({ answeredFreed }) => answeredFreed),
-      gone: this.trails.count(nonce, ({ answeredGone }) => answeredGone) + this.#owedNothing(nonce),
+      freed: this.#count(nonce, ({ freed }) => freed),
+      gone: this.#count(nonce, ({ foundGone }) => foundGone) + owedNothing,
+      answeredFreed: this.#count(nonce, ({ answeredFreed }) => answeredFreed),
+      answeredGone: this.#count(nonce, ({ answeredGone }) => answeredGone) + owedNothing,
     };
   }
 
   /** Whether the holder of a nonce has put its value back on a server. */
   isRestored(nonce: string, server: Server): boolean {
-    return this.trails.find(nonce, server)?.restored ?? false;
-  }
-
-  /** On how many endpoints a release has removed the value, and on how many one did not find it. */
-  releasesExecuted(nonce: string): { freed: number; gone: number } {
-    return {
-      freed: this.trails.count(nonce, ({ freed }) => freed),
-      gone: this.trails.count(nonce, ({ foundGone }) => foundGone) + this.#owedNothing(nonce),
-    };
-  }
-
-  /** How many endpoints have freed something at an operator's request, and how many have answered it. */
-  frees(nonce: string): { freed: number; answered: number } {
-    return {
-      freed: this.trails.count(nonce, ({ freed }) => freed),
-      answered: this.trails.count(nonce, ({ answeredFree }) => answeredFree),
-    };
-  }
-
-  /** At how many endpoints a release has nothing to do, because nothing was sent there, or it was refused. */
-  #owedNothing(nonce: string): number {
-    return this.world.servers.filter((server) => this.trails.find(nonce, server)?.isOwedNothing ?? true)
-      .length;
-  }
-
-  /** On how many endpoints a request to extend or verify has found the value since `time`. */
-  stoodSince(nonce: string, time: number): number {
-    return this.trails.count(nonce, ({ stoodAt = Number.NEGATIVE_INFINITY }) => stoodAt >= time);
+    return this.#trails.get(nonce)?.get(server)?.restored ?? false;
   }
 
   /** By server: for how many ms of true time the value of a nonce yet stands there, at these keys if they are given. */
@@ -78,20 +68,14 @@ export class Rounds {
     return this.stored.get(nonce)?.isMember === true;
   }
 
-  /** How many endpoints have extended a nonce, and when the first of them did so for the first time. */
-  extensionsExecuted(nonce: string): { endpoints: number; first: number } {
-    const times = this.trails.all(nonce).flatMap(({ firstExtended = [] }) => firstExtended);
-    return { endpoints: times.length, first: Math.min(...times) };
-  }
-
   /** How many releases of a nonce were sent. */
   releasesSent(nonce: string): number {
-    return this.trails.all(nonce).reduce((sum, { releases }) => sum + releases, 0);
+    return this.trailsOf(nonce).reduce((sum, { releases }) => sum + releases, 0);
   }
 
   /** How many extensions of a nonce were sent to the endpoint that got most. */
   extensionsSent(nonce: string): number {
-    return Math.max(0, ...this.trails.all(nonce).map(({ extensions }) => extensions));
+    return Math.max(0, ...this.trailsOf(nonce).map(({ extensions }) => extensions));
   }
 
   /**
@@ -100,9 +84,11 @@ export class Rounds {
    * @param kept nonces that their holders meant never to release
    */
   checkAtEnd(kept: ReadonlySet<string>): void {
-    for (const { nonce, trail } of this.trails) {
-      this.#checkRequests(trail);
-      if (!kept.has(nonce)) this.#checkRolledBack(nonce, trail);
+    for (const [nonce, trails] of this.#trails) {
+      for (const trail of trails.values()) {
+        this.#checkRequests(trail);
+        if (!kept.has(nonce)) this.#checkRolledBack(nonce, trail);
+      }
     }
   }
 
@@ -132,6 +118,7 @@ export class Rounds {
   }
 
   protected trail(process: Process, server: Server, request: Request): RequestTrail {
-    return this.trails.of(nonceOf(request.value), server, () => new RequestTrail(process, server));
+    const trails = entryOf(this.#trails, nonceOf(request.value), () => new Map());
+    return entryOf(trails, server, () => new RequestTrail(process, server));
   }
 }

@@ -34,8 +34,6 @@ export class Wire extends Rounds {
   readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
   /** How many uploads of a run's result a server refused for their size, by the run's token and server. */
   readonly #uploads = new Map<string, number>();
-  /** The longest ttl, in ms, that a run's claim was sent with, by the run's token. */
-  readonly #claims = new Map<string, number>();
   readonly #looks: Look[] = [];
   /** By key: when a stored result or a count of runs was last removed on any server. */
   readonly #removals = new Map<string, number>();
@@ -83,10 +81,8 @@ export class Wire extends Rounds {
     const { process } = trail;
     if (operation === "peek") this.#wakeUps.asked(process, request.value);
     if (operation === "free") this.#noteRound(process, `free ${request.keys[0]}`, nonceOf(request.value));
-    const completes = isCompletion(command);
-    if (completes) trail.completed = true;
-    else this.#noteClaim(request);
-    if (operation === "claim" && !completes) this.#claimSent(trail, request);
+    if (isCompletion(command)) trail.completed = true;
+    else if (operation === "claim") this.#claimSent(trail, request);
     if (operation === "end") {
       trail.releases += 1;
       trail.releaseDue = false;
@@ -100,12 +96,6 @@ export class Wire extends Rounds {
     replaced.releaseDue = false;
     this.stored.set(nonceOf(successor.value), successor);
     this.trail(process, replaced.server, successor).succeeds = true;
-  }
-
-  #noteClaim({ operation, own, ttl = 0 }: Request): void {
-    if (!own[0]?.startsWith("P1 ") || operation === "end") return;
-    const nonce = nonceOf(own[0]);
-    this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, ttl));
   }
 
   #claimSent(trail: RequestTrail, request: Request): void {
@@ -369,11 +359,6 @@ export class Wire extends Rounds {
     const detail = () =>
       `${process.name} sent a result to ${server.name} that it was told ${mostUploads} times is too large`;
     this.world.check("requests are bounded", times <= mostUploads, detail);
-  }
-
-  /** The longest ttl, in ms, that a run's claim was sent with. */
-  longestClaim(token: string): number {
-    return this.#claims.get(token) ?? 0;
   }
 
   /** When a key was last extended on any server; -Infinity: never. */

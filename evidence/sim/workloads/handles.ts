@@ -117,7 +117,7 @@ export async function verify(actor: Actor, { handle, hold }: HeldHandle, timeout
   if ("error" in outcome) return;
   world.count(outcome.value ? "verified" : "verified lost");
   if (!outcome.value) return;
-  const stood = wire.stoodSince(hold.nonce, asked);
+  const stood = wire.trailsOf(hold.nonce).filter(({ stoodAt = -Infinity }) => stoodAt >= asked).length;
   const remaining = handle.remaining();
   world.check(
     "verify is true",
@@ -254,22 +254,17 @@ function checkRelease(
 ): void {
   const quorum = quorumOf(scenario.endpoints);
   const veto = vetoOf(scenario.endpoints);
-  const done = wire.releasesExecuted(nonce);
-  const replied = wire.releaseVotes(nonce);
+  const { freed, gone, answeredFreed, answeredGone } = wire.releases(nonce);
   const what = () =>
-    `${process.name}: release said ${said}; ${done.freed} freed it and ${done.gone} did not find it; ` +
-    `${replied.freed} replied that they freed it, ${replied.gone} that it was gone`;
+    `${process.name}: release said ${said}; ${freed} freed it and ${gone} did not find it; ` +
+    `${answeredFreed} replied that they freed it, ${answeredGone} that it was gone`;
   if (said) {
-    world.check("a quorum decides", done.freed >= quorum && replied.freed >= quorum, what);
+    world.check("a quorum decides", freed >= quorum && answeredFreed >= quorum, what);
   } else if (!again) {
-    world.check("a quorum decides", done.gone >= veto && replied.gone >= veto, what);
+    world.check("a quorum decides", gone >= veto && answeredGone >= veto, what);
     // Endpoints remember which members they freed. Of a plain value they do not, and a second execution finds it gone.
     const remembers = wire.isMember(nonce) ? [] : (["single execution"] as const);
-    world.check("a quorum decides", done.freed < quorum, what, [
-      "kept memory",
-      "bounded drift",
-      ...remembers,
-    ]);
+    world.check("a quorum decides", freed < quorum, what, ["kept memory", "bounded drift", ...remembers]);
   }
 }
 

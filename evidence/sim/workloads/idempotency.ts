@@ -138,8 +138,6 @@ class Run {
   /** The value in the histories. */
   readonly #recorded: string;
   readonly #idempotency: Idempotency;
-  /** ms until the deadline when the call is made. */
-  readonly #budget: number;
   #stored = false;
   /** The handler's token, and its holds of the key and of the locks; undefined: it has not begun. */
   #token: string | undefined;
@@ -158,7 +156,6 @@ class Run {
     this.#value = value;
     this.#result = result;
     this.#recorded = result === value ? value : noResult;
-    this.#budget = (plan.options.deadline ?? Infinity) - actor.process.wallClock();
     this.#limit = timeOf(actor, plan.options.deadline);
     this.#idempotency = new Idempotency(actor.redlock, {
       // Far beyond the end of the simulation.
@@ -253,18 +250,10 @@ class Run {
     return claims.grant({ ...grant, invoked: this.#invoked });
   }
 
-  /** No claim reaches beyond the deadline, and extensions of the lease pause. */
+  /** Extensions of the lease pause. */
   #checkRequests(nonce: string): void {
     const { process, wire } = this.#actor;
     const { key, options } = this.#plan;
-    const claimed = wire.longestClaim(nonce);
-    if (this.#budget < Infinity) {
-      // A timeout longer, to store the result: docs/idempotency.md.
-      const isBounded = claimed <= Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 1;
-      const detail = () =>
-        `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;
-      this.#world.check("nothing is abandoned", isBounded, detail, []);
-    }
     const extensions = wire.extensionsSent(nonce);
     // At half of the lease, as a lock at half of its ttl: see checkExtensionRate.
     const half = 0.495 * options.lease - 2;

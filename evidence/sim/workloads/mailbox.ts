@@ -176,9 +176,10 @@ export class MailboxWorkload implements Workload {
     const isGood = scenario.wakeUps?.isLasting === false && !scenario.silentMinority;
     const areAllHeard = world.processes.every((each) => wakeUps.isListening(each));
     // What is dropped is not announced.
-    if (!isGood || !areAllHeard || wire.mailboxes.droppedAt(id) < Infinity) return;
+    const { droppedAt, markedAt } = wire.mailboxes.shown(id);
+    if (!isGood || !areAllHeard || droppedAt < Infinity) return;
     world.count("mailbox: woken");
-    const late = world.now - wire.mailboxes.doneAt(id);
+    const late = world.now - markedAt;
     const what = () => `${process.name} has stood by for ${late.toFixed()} ms since ${id} was handled`;
     world.check("waiters are served", late <= 300, what);
   }

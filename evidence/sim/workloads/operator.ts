@@ -111,7 +111,9 @@ async function free(actor: Actor, { resource, key, timeout }: Target): Promise<b
   if ("error" in outcome) return undefined;
   const said = outcome.value;
   world.count(said ? "freed" : "free: nothing there");
-  const { freed, answered } = wire.frees(wire.lastRound(process, `free ${key}`)!);
+  const trails = wire.trailsOf(wire.lastRound(process, `free ${key}`)!);
+  const freed = trails.filter((trail) => trail.freed).length;
+  const answered = trails.filter((trail) => trail.answeredFree).length;
   const quorum = quorumOf(world.servers.length);
   const invariant: Invariant = "an operator frees it";
   const what = () => `${process.name}: ${resource}: ${said}, ${freed} freed it, ${answered} have answered`;
