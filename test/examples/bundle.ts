@@ -83,23 +83,22 @@ export async function startWorkers(options: MiniflareOptions): Promise<Miniflare
   return worker;
 }
 
-/** An example in Vercel's Edge runtime. */
+/** An example in Next.js's Edge runtime. */
 export interface OnTheEdge {
   readonly vm: EdgeVM;
   /** Its exported handler. */
   POST(request: Request): Promise<Response>;
-  /** The promises that it passed to the platform's waitUntil. */
+  /** The promises that it passed to `after`. */
   readonly work: Promise<unknown>[];
 }
 
-/** Bundles an example for the Edge runtime and loads it there; `platform` is the module that has waitUntil. */
+/** Bundles an example for the Edge runtime, and loads it there. */
 export async function loadOnTheEdge(
   example: string,
-  platform: string,
   env: Readonly<Record<string, string>>,
 ): Promise<OnTheEdge> {
   const script = await bundle(example, {
-    alias: { [platform]: "./test/examples/wait-until.ts" },
+    alias: { "next/server": "./test/examples/after.ts" },
     platform: "browser",
     format: "iife",
     globalName: "example",
