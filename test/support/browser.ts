@@ -63,7 +63,7 @@ export function overflows(page: Page): Promise<boolean> {
 }
 
 /**
- * Texts in view that are smaller than 11 px, or whose contrast with what is behind them is less than 4.5. `within`: of this
+ * Texts of HTML in view that are smaller than 11 px, or whose contrast with what is behind them is less than 4.5. `within`: of this
  * element, for example a dialog that covers the others.
  */
 export function faintTexts(page: Page, within = "body"): Promise<string[]> {
@@ -85,17 +85,10 @@ export function faintTexts(page: Page, within = "body"): Promise<string[]> {
       }) as [number, number, number];
       return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
     };
-    const isDrawn = (element: Element) => element instanceof SVGElement && element.tagName !== "svg";
     const layersAt = (x: number, y: number) =>
       document
         .elementsFromPoint(x, y)
-        .filter(({ tagName }) => !["text", "tspan", "path", "line"].includes(tagName))
-        .map((other) => {
-          const { fill, fillOpacity, backgroundColor } = getComputedStyle(other);
-          if (!isDrawn(other)) return backgroundColor;
-          const share = `${Number(fillOpacity) * 100}%`;
-          return fill.startsWith("url") ? "transparent" : `color-mix(in srgb, ${fill} ${share}, transparent)`;
-        })
+        .map((other) => getComputedStyle(other).backgroundColor)
         .reverse();
     const found: string[] = [];
     const walker = document.createTreeWalker(document.querySelector(root)!, NodeFilter.SHOW_TEXT);
@@ -111,10 +104,10 @@ export function faintTexts(page: Page, within = "body"): Promise<string[]> {
       const [x, y] = [box.left + Math.min(4, box.width / 2), box.top + box.height / 2];
       if (x < 0 || y < 0 || x > innerWidth || y > innerHeight) continue;
       // What has been scrolled out of its box is not there.
-      if (!isDrawn(element) && !document.elementsFromPoint(x, y).includes(element)) continue;
-      const { fontSize, color, fill } = getComputedStyle(element);
+      if (!document.elementsFromPoint(x, y).includes(element)) continue;
+      const { fontSize, color } = getComputedStyle(element);
       const under = layersAt(x, y);
-      const [ink, ground] = [painted([...under, isDrawn(element) ? fill : color]), painted(under)];
+      const [ink, ground] = [painted([...under, color]), painted(under)];
       const [dark, bright] = [luminance(ink), luminance(ground)].sort((one, other) => one - other);
       const contrast = (bright! + 0.05) / (dark! + 0.05);
       if (contrast < 4.5 || Number.parseFloat(fontSize) < 11) {
