@@ -1,4 +1,5 @@
 import { makeDigestSynchronous } from "../evidence/sim/world/digest.ts";
+import type { Style } from "./draw/frame.ts";
 import { toSvg } from "./draw/svg.ts";
 import { evenSplit } from "./scenes/even-split.ts";
 import { expiredOnArrival } from "./scenes/expired-on-arrival.ts";
@@ -9,11 +10,14 @@ import { twice } from "./scenes/twice.ts";
 import votes from "./timeline.json" with { type: "json" };
 import type { Timeline } from "./timeline.ts";
 
+const wide: Style = { width: 960, isPlain: false };
+/** So narrow that its texts can be read on a phone. */
+const plain: Style = { width: 560, isPlain: true };
+
 const scenes: readonly Scene[] = [twice, lateWriter, mailbox, evenSplit, expiredOnArrival];
 
 /** Draws the pictures of README.md and the docs: SVG by the name of the file. */
 export async function drawPictures(): Promise<Map<string, string>> {
-  const wide = { width: 960, isPlain: false };
   const timeline = votes as Timeline;
   const pictures = new Map([["timeline.svg", toSvg(timeline.title, [timeline], wide)]]);
   const undo = makeDigestSynchronous();
@@ -29,12 +33,6 @@ export async function drawPictures(): Promise<Map<string, string>> {
 async function drawScene(scene: Scene): Promise<string> {
   const timelines = await Promise.all(scene.acts.map((act) => timelineOf(scene, act)));
   const to = Math.max(...timelines.map((timeline) => timeline.to));
-  // A plain one is so narrow that its texts can be read on a phone.
-  const style = scene.isPlain ? { width: 560, isPlain: true } : { width: 960, isPlain: false };
-  const { title } = scene;
-  return toSvg(
-    title,
-    timelines.map((timeline) => ({ ...timeline, to })),
-    style,
-  );
+  const onOneAxis = timelines.map((timeline) => ({ ...timeline, to }));
+  return toSvg(scene.title, onOneAxis, scene.isPlain ? plain : wide);
 }

@@ -51,6 +51,7 @@ function drawPicture(pen: Pen, id: number): string {
   const marks = [drawPauseNames(pen), drawBarTexts(pen), drawCalls(pen), drawRemarks(pen), verdicts].join("");
   const { left, right, height, isPlain } = pen.frame;
   const plot = `<rect x="${left}" y="0" width="${px(right - left)}" height="${height}"/>`;
+  // One area with two names: with a single one the files would change, and look as before.
   const clip = (name: string) => `<clipPath id="picture-${name}${id}">${plot}</clipPath>`;
   const clipped = (name: string, inside: string) => `<g clip-path="url(#picture-${name}${id})">${inside}</g>`;
   return [

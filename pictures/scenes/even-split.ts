@@ -16,15 +16,16 @@ export const evenSplit: Scene = {
             distances.set(`${name}>${endpoint.name}`, index === other ? 40 : 90);
           }
         }
-        const others = new AbortController();
+        const patience = new AbortController();
         const locks = clients
           .map((client) => new Contender(client))
-          .map((contender) => contender.acquire({ fencing: true, signal: others.signal }));
+          .map((contender) => contender.acquire({ fencing: true, signal: patience.signal }));
         await time.sleep(200);
         distances.clear();
         const first = await Promise.race(locks);
         await time.sleep(600);
-        others.abort();
+        // The others give up.
+        patience.abort();
         await first!.release();
       },
     },

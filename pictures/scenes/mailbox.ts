@@ -30,6 +30,7 @@ function byHand(client: Client, answer: Answer): Handle {
   const redlock = redlockIn(client);
   const { endpoints, time } = client.world;
   const list = new Link(client, endpoints[0]!);
+  const look = async () => ((await list.request(["ZRANGE", listKey, 0, 0], "look")) as string[])[0];
   return async (message) => {
     const lock = await redlock.acquire(thread, { wait: 0 }).catch(() => undefined);
     if (!lock) {
@@ -38,8 +39,10 @@ function byHand(client: Client, answer: Answer): Handle {
       return "listed";
     }
     await answer(message);
-    // Nothing is on the list yet: else it would be answered, too.
-    await list.request(["ZRANGE", listKey, 0, 0], "look");
+    for (let next = await look(); next !== undefined; next = await look()) {
+      await answer(next.split("/")[0]!);
+      await list.request(["ZREM", listKey, next], "remove");
+    }
     await lock.release();
     return "handled";
   };

@@ -50,7 +50,7 @@ export class World {
   /** ms for one way between two. */
   travelTime(client: string, endpoint: string): number {
     const { random } = this.time;
-    // It decides nothing, but without it all times in the pictures would be others.
+    // Nothing uses this number. Without it every later one would be another, and the pictures would change.
     if (endpoint !== this.storage) random();
     const usual = latency * (0.8 + 0.4 * random());
     return this.distances.get(`${client}>${endpoint}`) ?? usual;
