@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type LocalEndpoint, start } from "../../local/src/index.ts";
+import { start } from "../../local/src/index.ts";
 import {
   type Delivery,
   githubDelivery,
@@ -16,33 +16,10 @@ import { until } from "../support/until.ts";
 export type Row = Readonly<Record<string, string | number | null>>;
 
 /** The Worker in workerd with its endpoints and database, and operations on them for tests. */
-export interface LocalStand {
-  readonly url: string;
-  readonly endpoints: readonly LocalEndpoint[];
-  /** The variables that `endpointsFromEnv` reads. */
-  readonly env: Record<string, string>;
-  /** A delivery of GitHub's own example of an event. */
-  github(event: string): Promise<Delivery>;
-  /** A Standard Webhook about the object with this id. */
-  standard(id: string): Delivery;
-  /** An event of Stripe about the object with this id. */
-  stripe(id: string): Delivery;
-  send(delivery: Delivery): Promise<Response>;
-  /** The bindings that a sender or a reader has to know. */
-  readonly secrets: ReturnType<typeof randomSecrets>;
-  /** Runs a statement on the Worker's database. */
-  query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]>;
-  /** The effects of a delivery. */
-  effects(delivery: Delivery): Promise<readonly Row[]>;
-  /** The journal's rows about a delivery, oldest first; waits until there are `count` of them. */
-  journal(delivery: Delivery, count: number): Promise<readonly Row[]>;
-  /** The number of HTTP requests that the endpoints have received. */
-  requests(): number;
-  close(): Promise<void>;
-}
+export type LocalStand = Awaited<ReturnType<typeof openStand>>;
 
 /** Starts everything: with real Redis servers if the program is installed, else with the embedded engine. */
-export async function openStand(): Promise<LocalStand> {
+export async function openStand() {
   const local = await start({ count: 3, engine: bestEngine });
   const secrets = randomSecrets();
   const worker = await startWorker({ bindings: { ...secrets, ...local.env() } }).catch(async (error) => {
@@ -50,42 +27,45 @@ export async function openStand(): Promise<LocalStand> {
     throw error;
   });
 
+  /** Runs a statement on the Worker's database. */
   async function query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]> {
-    return (
-      await worker.database
-        .prepare(statement)
-        .bind(...values)
-        .all()
-    ).results;
+    const prepared = worker.database.prepare(statement).bind(...values);
+    return (await prepared.all()).results;
   }
 
   return {
     url: worker.url,
     endpoints: local.endpoints,
-    env: local.env(),
+    /** The bindings that a sender or a reader has to know. */
+    secrets,
     query,
-    async github(event) {
+    /** A delivery of GitHub's own example of an event. */
+    async github(event: string): Promise<Delivery> {
       const [payload] = githubExamples().find(({ name }) => name === event)!.examples;
       // A distinct body: equal bodies are one delivery.
       const own = { ...payload, stand: randomUUID() };
       return githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, event, own, randomUUID());
     },
-    standard(id) {
+    /** A Standard Webhook about the object with this id. */
+    standard(id: string): Delivery {
       const payload = { type: "invoice.paid", data: { id } };
       return standardDelivery(secrets.STANDARD_WEBHOOKS_SECRET, payload, `msg_${randomUUID()}`);
     },
-    stripe(id) {
+    /** An event of Stripe about the object with this id. */
+    stripe(id: string): Delivery {
       const eventId = `evt_${randomUUID().replaceAll("-", "")}`;
       return stripeDelivery(secrets.STRIPE_WEBHOOK_SECRET, "invoice.paid", { id }, eventId);
     },
-    send: (delivery) => send(worker.url, delivery),
-    secrets,
-    effects: ({ key }) => query("SELECT * FROM effects WHERE delivery_key = ?1", key),
-    journal: ({ key }, count) =>
+    send: (delivery: Delivery): Promise<Response> => send(worker.url, delivery),
+    /** The effects of a delivery. */
+    effects: ({ key }: Delivery) => query("SELECT * FROM effects WHERE delivery_key = ?1", key),
+    /** The journal's rows about a delivery, oldest first; waits until there are `count` of them. */
+    journal: ({ key }: Delivery, count: number): Promise<readonly Row[]> =>
       until(async () => {
         const rows = await query("SELECT * FROM deliveries WHERE delivery_key = ?1 ORDER BY id", key);
         return rows.length >= count ? rows : undefined;
       }, `${count} rows in the journal`),
+    /** The number of HTTP requests that the endpoints have received. */
     requests: () => local.endpoints.reduce((sum, { log }) => sum + log.requests, 0),
     async close() {
       await Promise.all([worker.close(), local.close()]);
@@ -103,12 +83,7 @@ export async function sendAtOnce(
   return responses.map(({ status, headers }) => (headers.has("idempotent-replayed") ? "replayed" : status));
 }
 
-/** Sends a delivery until it succeeds, as senders do. Returns the number of attempts. */
-export async function sendUntilSuccess(stand: LocalStand, delivery: Delivery): Promise<number> {
-  let tries = 0;
-  await until(async () => {
-    tries += 1;
-    return (await stand.send(delivery)).status === 200;
-  }, "a success");
-  return tries;
+/** Sends a delivery until it succeeds, as senders do. */
+export function sendUntilSuccess(stand: LocalStand, delivery: Delivery): Promise<boolean> {
+  return until(async () => (await stand.send(delivery)).status === 200, "a success");
 }
