@@ -29,7 +29,7 @@ export async function askDatabase(probe: Probe): Promise<void> {
 /** Believes the fastest of a few replies. */
 export async function askClock(probe: Probe): Promise<void> {
   let [fastest, ahead] = [Infinity, 0];
-  for (let sample = 0; sample < 3; sample += 1) {
+  for (let sample = 0; sample < 5; sample += 1) {
     const [sentAt, from] = [Date.now(), performance.now()];
     const reply = await probe.ask(["TIME"]);
     const took = performance.now() - from;

@@ -85,20 +85,21 @@ test("an odd reply to SET … NX is no database that two endpoints share", async
 
 // By how far the clock is ahead, in ms, and how long the requests for the time take.
 test.each<[ahead: number, took: number[], codes: string[]]>([
-  [900, [1, 1, 1], []],
-  [5_000, [1, 1, 1], ["CLOCK"]],
-  [-5_000, [1, 1, 1], ["CLOCK"]],
-  [1_100, [250, 250, 250], []],
-  [0, [420, 420, 420], ["SLOW"]],
+  [900, [1], []],
+  [5_000, [1], ["CLOCK"]],
+  [-5_000, [1], ["CLOCK"]],
+  [1_100, [250], []],
+  [0, [420], ["SLOW"]],
   [0, [4_000, 20, 60], []],
-  [Number.NaN, [1, 1, 1], []],
+  [Number.NaN, [1], []],
 ])("a clock that is %s ms ahead, read in %j ms: %j", async (ahead, took, codes) => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const left = [...took];
+  let asked = 0;
   const { advice, roundTrip } = await foundAt((line) => {
     if (line !== "TIME") return undefined;
-    const way = left.shift()!;
+    const way = took[asked % took.length]!;
+    asked += 1;
     const now = Date.now() + ahead + way / 2;
     vi.advanceTimersByTime(way);
     return [String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)];

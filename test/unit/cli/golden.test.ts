@@ -212,5 +212,5 @@ test("each command costs what docs/operations.md says", async () => {
   await complete();
   await run(local, "inspect cost --dialect upstash");
   expect(await costOf("forget --key paid --yes --dialect upstash")).toBe(7);
-  expect(await costOf("doctor --conformance")).toBe(79);
+  expect(await costOf("doctor --conformance")).toBe(81);
 });
