@@ -5,7 +5,7 @@ import { type CommandResult, LockServer } from "../../lock-server/src/lock-serve
 import { objectStorage } from "../../lock-server/test/storage.ts";
 import { Draw } from "../sim/draw.ts";
 import type { RandomScript } from "./random-calls.ts";
-import { channels, type ScriptCall, Stalled, type SteppedRedis } from "./stepped-redis.ts";
+import { channels, Stalled, type SteppedRedis } from "./stepped-redis.ts";
 
 // Plays the same on Redis, on the embedded engine and on a lock server, and compares the answers and all that is stored.
 
@@ -21,12 +21,6 @@ interface Compared {
   readonly executed?: number;
   /** The messages that {@link channels} have had. A lock server does not tell. */
   readonly heard?: readonly Reply[];
-}
-
-/** What comes next: a command, and if it calls a script, its text with what Redis is given in the hash's place. */
-export interface Next {
-  readonly command: Words;
-  readonly script?: ScriptCall;
 }
 
 /** The answers of all steps; and the first difference between Redis and a server, after the steps of `trace`. */
@@ -89,7 +83,7 @@ function stored(contents: Reply): unknown {
 /** Plays 60 steps on Redis, on the embedded engine, and on a lock server. */
 export async function play(
   redis: SteppedRedis,
-  next: (draw: Draw) => Next,
+  next: (draw: Draw) => Words,
   seed: number,
   attempts = 20,
 ): Promise<Played> {
@@ -105,22 +99,23 @@ export async function play(
   }
 }
 
-async function playOnce(redis: SteppedRedis, next: (draw: Draw) => Next, draw: Draw): Promise<Played> {
+async function playOnce(redis: SteppedRedis, next: (draw: Draw) => Words, draw: Draw): Promise<Played> {
   const servers = [openEngine(), await openLockServer()];
   const trace: string[] = [];
   const answers: string[] = [];
   for (let count = 0; count < 60; count += 1) {
     if (draw.chance(0.4)) vi.advanceTimersByTime(draw.pick([1, 7, 20, 39, 40, 400, 500, 1_600, 2_999]));
-    const { command, script } = next(draw);
-    const { answer, contents, calls } = await redis.play(Date.now(), script ?? command);
+    const command = next(draw);
+    const isScript = command[0] === "EVAL";
+    const { answer, contents, calls } = await redis.play(Date.now(), command);
     const theirs = { answer: comparable(command, answer), contents: stored(contents) };
     answers.push(JSON.stringify(theirs.answer));
-    trace.push(`${Date.now()} ${JSON.stringify(script?.words ?? command)} ${answers.at(-1)}`);
+    trace.push(`${Date.now()} ${JSON.stringify(isScript ? command.slice(2) : command)} ${answers.at(-1)}`);
     for (const server of servers) {
       const before = server.executed;
       const [own] = await server.execute([command]);
       // Without the call of the script itself.
-      const called = script && before !== undefined ? server.executed! - before - 1 : calls;
+      const called = isScript && before !== undefined ? server.executed! - before - 1 : calls;
       const mine = { answer: comparable(command, own!), contents: await contentsOf(server), calls: called };
       const expected = { ...theirs, calls };
       if (!isDeepStrictEqual(mine, expected))
@@ -184,11 +179,10 @@ export function playScript(
   { script: { source: text }, call, disturbance }: RandomScript,
   seed: number,
 ): Promise<Played> {
-  const next = (draw: Draw): Next => {
-    if (!draw.chance(0.9)) return { command: disturbance(draw) };
+  const next = (draw: Draw) => {
+    if (!draw.chance(0.9)) return disturbance(draw);
     const { keys, args } = call(draw);
-    const words = [keys.length, ...keys, ...args];
-    return { command: ["EVAL", text, ...words], script: { text, words } };
+    return ["EVAL", text, keys.length, ...keys, ...args];
   };
   return play(redis, next, seed);
 }

@@ -85,12 +85,6 @@ const plain = "return redis.call(unpack(ARGV))";
 /** A step took so long that the server's own time may have changed what it did: to be played again. */
 export class Stalled extends Error {}
 
-/** A script: its text, and its number of keys, keys and arguments. */
-export interface ScriptCall {
-  readonly text: string;
-  readonly words: Words;
-}
-
 /** What a step has done: a reply or the text of an error, and what is stored. */
 export interface Step {
   readonly answer: Reply | ReplyError;
@@ -153,14 +147,13 @@ export class SteppedRedis {
     return this.#messages.splice(0).slice(0, -1);
   }
 
-  /** Executes a script, or a command of the dialect `redis-8.4`, at a time in ms. */
-  async play(now: number, what: Words | ScriptCall): Promise<Step> {
+  /** Executes a command of the dialect `redis-8.4` at a time in ms. */
+  async play(now: number, command: Words): Promise<Step> {
     const from = performance.now();
-    const { text, words } = "text" in what ? what : this.#asScript(what.map(String));
-    const body = clock + text;
+    const [, text, ...words] = this.#asScript(command.map(String));
     const commands: Words[] = [
       ["EVAL", step, 0, now],
-      ["EVAL", body, ...words],
+      ["EVAL", clock + text, ...words],
       ["EVAL", clock + read, 0],
     ];
     const [, reply, found] = await this.#connection.send(commands.map((each) => each.map(String)));
@@ -171,15 +164,12 @@ export class SteppedRedis {
   }
 
   /** A command as a script: DELEX and SET … IFEQ as well, if the server does not have them. */
-  #asScript(command: readonly string[]): ScriptCall {
+  #asScript(command: readonly string[]): Words {
     const name = command[0]!.toUpperCase();
-    const isDelex = name === "DELEX" && command.length > 1;
-    const emulated = isDelex ? withoutDelex(command) : name === "SET" ? withoutConditions(command) : command;
+    const emulated =
+      name === "DELEX" ? withoutDelex(command) : name === "SET" ? withoutConditions(command) : command;
     const sent = this.#isNative ? command : emulated;
-    const [, text, ...words] = sent;
-    return sent !== command && sent[0] === "EVAL"
-      ? { text: text!, words }
-      : { text: plain, words: [0, ...sent] };
+    return sent[0] === "EVAL" ? sent : ["EVAL", plain, 0, ...sent];
   }
 
   close(): void {
