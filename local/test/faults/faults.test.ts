@@ -1,111 +1,341 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
+import { EndpointError } from "../../../src/errors/errors.ts";
+import { peekScript } from "../../../src/redis/peek.lua.ts";
+import { readEvents } from "../../../test/support/event-reader.ts";
+import { isSettled } from "../../../test/support/outcomes.ts";
+import { engines } from "../../../test/support/redis-servers.ts";
+import { until } from "../../../test/support/until.ts";
 import { type FaultRule, Faults } from "../../src/faults/faults.ts";
+import { start } from "../../src/index.ts";
+import { memoryEndpoint, VirtualTime } from "../../src/memory/index.ts";
 
-const always = { ms: 1_000 };
+// Each fault and crash, at an endpoint in memory and at endpoints over HTTP: what is executed, and what the client gets.
 
-describe("Faults", () => {
-  it("combines all matching rules: delays add up, of other faults the first rule counts", () => {
+/** An endpoint with its client. */
+interface Stand {
+  readonly faults: Faults;
+  readonly log: () => readonly { readonly command: readonly unknown[]; readonly billed: number }[];
+  /** The reply; or `broken`, `http 503`, `aborted`, or the error of Redis. */
+  send(...command: (string | number)[]): Promise<unknown>;
+  /** Subscribes to the channel `a`. */
+  subscribe(): Promise<ReadableStream<Uint8Array> | null>;
+  /** The client does not wait for an answer any more, and leaves its streams. */
+  abort(): void;
+  /** Past all faults. */
+  look(...command: (string | number)[]): Promise<unknown>;
+  pass(ms: number): Promise<void>;
+  stop(): unknown;
+  start(options?: { memory: "kept" | "lost" }): unknown;
+  close(): Promise<void>;
+}
+
+async function inMemory(): Promise<Stand> {
+  const runtime = new VirtualTime();
+  const endpoint = memoryEndpoint({ runtime });
+  const controller = new AbortController();
+  return {
+    faults: endpoint.faults,
+    log: () => endpoint.log,
+    send: (...command) =>
+      endpoint.send(command, controller.signal).catch((error: unknown) => {
+        if (!(error instanceof EndpointError)) throw error;
+        const { kind, status, message } = error;
+        return { network: "broken", http: `http ${status}`, timeout: "aborted" }[kind as string] ?? message;
+      }),
+    subscribe: () => endpoint.subscribe("a", controller.signal),
+    abort: () => controller.abort(),
+    look: async (...command) => endpoint.engine.execute(command),
+    pass: (ms) => runtime.advance(ms),
+    stop: () => endpoint.stop(),
+    start: (options) => endpoint.start(options),
+    close: async () => undefined,
+  };
+}
+
+async function overHttp(engine: "redis" | "embedded"): Promise<Stand> {
+  const local = await start({ count: 1, engine });
+  const [endpoint] = local.endpoints;
+  const controller = new AbortController();
+  const headers = { authorization: `Bearer ${endpoint.token}`, accept: "text/event-stream" };
+  const init = { method: "POST", headers, signal: controller.signal };
+  return {
+    faults: endpoint.faults,
+    log: () => endpoint.log.entries,
+    async send(...command) {
+      try {
+        const response = await fetch(endpoint.url, { ...init, body: JSON.stringify(command) });
+        if (response.status > 400) return `http ${response.status}`;
+        const { result, error } = (await response.json()) as { result?: unknown; error?: string };
+        return error ?? result;
+      } catch {
+        return controller.signal.aborted ? "aborted" : "broken";
+      }
+    },
+    subscribe: async () => (await fetch(`${endpoint.url}/subscribe/a`, init)).body,
+    abort: () => controller.abort(),
+    look: (...command) => endpoint.execute(command),
+    pass: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+    stop: () => endpoint.stop(),
+    start: (options) => endpoint.start(options),
+    close: () => local.close(),
+  };
+}
+
+/** Runs a test with an endpoint. */
+const standOf =
+  (open: () => Promise<Stand>) =>
+  async (rules: readonly FaultRule[], run: (stand: Stand) => Promise<void>): Promise<void> => {
+    const stand = await open();
+    for (const rule of rules) stand.faults.add(rule);
+    await run(stand).finally(() => stand.close());
+  };
+
+const both = [
+  ["in memory", inMemory],
+  ["over HTTP", () => overHttp("embedded")],
+] as const;
+
+describe.each(both)("an endpoint %s", (_, open) => {
+  const on = standOf(open);
+  /** Its rules are used up: the request has arrived. */
+  const arrived = ({ faults }: Stand) => until(() => faults.list().length === 0, "the request");
+
+  test.each<[rules: readonly FaultRule[], answer: unknown, executed: number]>([
+    [[], 1, 1],
+    [[{ fault: "down" }], "broken", 0],
+    [[{ fault: "drop-request" }], undefined, 0],
+    [[{ fault: "drop-request", reset: true }], "broken", 0],
+    [[{ fault: "drop-reply" }], undefined, 1],
+    [[{ fault: "drop-reply", reset: true }], "broken", 1],
+    [[{ fault: "drop-reply" }, { fault: "duplicate" }], undefined, 2],
+    [[{ fault: "duplicate" }], 2, 2],
+    [[{ fault: "status" }], "http 500", 0],
+    [[{ fault: "status", status: 429 }], "http 429", 0],
+    [[{ fault: "status", status: 502, html: true }], "http 502", 0],
+    [[{ fault: "down", command: "SET" }], 1, 1],
+  ])("with %j answers %j, and has executed it %i times", async (rules, answer, executed) => {
+    await on(rules, async (stand) => {
+      const sent = stand.send("INCR", "k");
+      // Silence is for the client to end.
+      if (answer === undefined) {
+        await until(async () => Number(await stand.look("GET", "k")) === executed, "the request");
+        await stand.pass(20);
+        expect(await isSettled(sent)).toBe(false);
+        stand.abort();
+      }
+      expect(await sent).toBe(answer ?? "aborted");
+      expect(Number(await stand.look("GET", "k"))).toBe(executed);
+    });
+  });
+
+  test("a delayed request is executed later, and others meanwhile; a delayed reply comes later", async () => {
+    await on([{ fault: "delay", ms: 100, times: 1 }], async (stand) => {
+      const late = stand.send("INCR", "k");
+      await arrived(stand);
+      expect(await stand.send("SET", "k", 5)).toBe("OK");
+      await stand.pass(100);
+      expect(await late).toBe(6);
+      stand.faults.add({ fault: "delay-reply", ms: 100, times: 1 });
+      const executed = stand.send("INCR", "k");
+      await until(async () => (await stand.look("GET", "k")) === "7", "the execution");
+      expect(await isSettled(executed)).toBe(false);
+      await stand.pass(100);
+      expect(await executed).toBe(7);
+    });
+  });
+
+  test("a reordered request is executed after the next one, or after a second", async () => {
+    await on([{ fault: "reorder", times: 1 }], async (stand) => {
+      const first = stand.send("SET", "k", "first");
+      await arrived(stand);
+      expect(await stand.send("SET", "k", "second")).toBe("OK");
+      expect(await first).toBe("OK");
+      expect(await stand.look("GET", "k")).toBe("first");
+      stand.faults.add({ fault: "reorder", times: 1 });
+      const only = stand.send("INCR", "n");
+      await arrived(stand);
+      expect(await stand.look("GET", "n")).toBeNull();
+      await stand.pass(1_000);
+      expect(await only).toBe(1);
+    });
+  });
+
+  test.each<FaultRule>([{ fault: "delay", ms: 200 }, { fault: "reorder" }])(
+    "a crash ends a request with %j, which is never executed",
+    async (rule) => {
+      await on([{ ...rule, times: 1 }], async (stand) => {
+        const lost = stand.send("SET", "k", "never");
+        await arrived(stand);
+        await stand.stop();
+        await stand.pass(1_100);
+        expect(await lost).toBe("broken");
+        await stand.start();
+        expect(await stand.send("GET", "k")).toBeNull();
+      });
+    },
+  );
+});
+
+describe.each(both)("streams %s", (_, openStand) => {
+  const on = standOf(openStand);
+  const open = async (stand: Stand) => readEvents(await stand.subscribe());
+  const publish = ({ look }: Stand, payload: string) => look("PUBLISH", "a", payload);
+  const left = ({ look }: Stand) =>
+    until(async () => String(await look("PUBSUB", "NUMSUB", "a")) === "a,0", "the end of the subscription");
+  const confirmed = "data: subscribe,a,1";
+
+  test("have the messages until the client leaves, and are billed at their begin and end", async () => {
+    await on([], async (stand) => {
+      const events = await open(stand);
+      expect(await events.next()).toBe(confirmed);
+      expect(await publish(stand, "grüß,\nyou")).toBe(1);
+      expect(await events.next()).toBe("data: message,a,grüß,\ndata: you");
+      stand.abort();
+      await left(stand);
+      await until(() => stand.log().length === 2, "two entries of the log");
+      expect(stand.log()).toMatchObject([
+        { command: ["SUBSCRIBE", "a"], billed: 1 },
+        { command: ["UNSUBSCRIBE", "a"], billed: 1 },
+      ]);
+    });
+  });
+
+  test("break when the endpoint stops", async () => {
+    await on([], async (stand) => {
+      const events = await open(stand);
+      await events.next();
+      const next = expect(events.next()).rejects.toThrow();
+      await stand.stop();
+      await next;
+    });
+  });
+
+  test.each([false, true])("are cut after their confirmation, reset %s", async (reset) => {
+    await on([{ fault: "cut-stream", command: "SUBSCRIBE", ms: 30, reset, times: 1 }], async (stand) => {
+      const events = await open(stand);
+      expect(await events.next()).toBe(confirmed);
+      const end = events.next().catch(() => "broken");
+      await stand.pass(30);
+      expect(await end).toBe(reset ? "broken" : undefined);
+      await left(stand);
+    });
+  });
+
+  test("are silent, lose messages, double them, and have them late", async () => {
+    await on([{ fault: "silent-stream", times: 1 }], async (stand) => {
+      const [silent, events] = [await open(stand), await open(stand)];
+      for (const each of [silent, events]) expect(await each.next()).toBe(confirmed);
+      const passed = () => until(() => stand.faults.list().length === 0, "the message");
+      stand.faults.add({ fault: "drop-message", times: 1 });
+      expect(await publish(stand, "lost")).toBe(2);
+      await passed();
+      stand.faults.add({ fault: "duplicate-message", times: 1 });
+      await publish(stand, "twice");
+      expect([await events.next(), await events.next()]).toEqual(Array(2).fill("data: message,a,twice"));
+      stand.faults.add({ fault: "delay-message", times: 1, ms: 50 });
+      await publish(stand, "late");
+      await passed();
+      await publish(stand, "prompt");
+      expect(await events.next()).toBe("data: message,a,prompt");
+      await stand.pass(50);
+      expect(await events.next()).toBe("data: message,a,late");
+      expect(await isSettled(silent.next())).toBe(false);
+    });
+  });
+
+  test.each<FaultRule>([{ fault: "drop-reply", reset: true }, { fault: "duplicate" }])(
+    "leave no subscription behind after %j",
+    async (rule) => {
+      await on([rule], async (stand) => {
+        await open(stand).catch(() => undefined);
+        expect(await publish(stand, "once")).toBe(rule.fault === "duplicate" ? 1 : 0);
+        stand.abort();
+        await left(stand);
+      });
+    },
+  );
+});
+
+test.each([
+  ["in memory", inMemory],
+  ...engines.map((engine) => [`on ${engine}`, () => overHttp(engine)] as const),
+] as const)(
+  "an endpoint %s that is stopped refuses connections, and starts with its data, or with nothing",
+  async (_, open) => {
+    await standOf(open)([], async (stand) => {
+      await stand.send("SET", "k", "v", "PX", 600_000);
+      const sha = String(await stand.send("SCRIPT", "LOAD", peekScript.source));
+      await stand.stop();
+      await stand.stop();
+      expect(await stand.send("GET", "k")).toBe("broken");
+      await stand.start();
+      expect(await stand.send("GET", "k")).toBe("v");
+      expect(await stand.look("PTTL", "k")).toBeGreaterThan(0);
+      await stand.stop();
+      await stand.start({ memory: "lost" });
+      expect(await stand.send("GET", "k")).toBeNull();
+      expect(await stand.send("SCRIPT", "EXISTS", sha)).toEqual([0]);
+      // The lost data must not come back.
+      await stand.stop();
+      await stand.start();
+      expect(await stand.send("GET", "k")).toBeNull();
+    });
+  },
+);
+
+describe("rules", () => {
+  test("of a command, in any case, apply as often as they say, by probability, and can be removed", () => {
+    const draws = [0.5, 0.49];
+    const faults = new Faults([], () => draws.shift() ?? expect.fail("a certain rule draws nothing"));
+    const kinds = (command: string) => Object.keys(faults.plan(command));
+    const rule = { fault: "down", command: "set", times: 2, probability: 0.5 } as const;
+    faults.add({ ...rule, probability: 1 });
+    expect([kinds("SET"), kinds("SETNX"), faults.list()]).toEqual([
+      ["down"],
+      [],
+      [{ ...rule, probability: 1, times: 1 }],
+    ]);
+    expect([kinds("sEt"), kinds("SET"), faults.list()]).toEqual([["down"], [], []]);
+    // A miss does not use up `times`.
+    const remove = faults.add({ ...rule, times: 1 });
+    expect([kinds("SET"), kinds("SET"), kinds("SET")]).toEqual([[], ["down"], []]);
+    remove();
+    faults.add({ fault: "reorder" });
+    faults.add({ fault: "status" })();
+    expect(kinds("SET")).toEqual(["reorder"]);
+    faults.clear();
+    expect(kinds("SET")).toEqual([]);
+  });
+
+  test("of delays add up; of other faults the first one counts; and streams have their own", () => {
     const rules: FaultRule[] = [
       { fault: "delay", ms: 5 },
       { fault: "delay", ms: [10, 20] },
-      { fault: "delay-reply", ms: 15 },
       { fault: "status", status: 429 },
       { fault: "status", status: 503 },
+      { fault: "cut-stream", command: "subscribe" },
+      { fault: "drop-message" },
     ];
-    const { delay, ...others } = new Faults(rules, () => 0.2).plan("SET");
-    expect(delay?.ms).toBe(17);
-    expect(others).toMatchObject({ "delay-reply": { ms: 15 }, status: { status: 429 } });
-    expect(new Faults([{ fault: "delay" }]).plan("SET")).toEqual({ delay: { fault: "delay", ...always } });
+    const faults = new Faults(rules, () => 0.2);
+    expect(faults.plan("SET")).toMatchObject({ delay: { ms: 17 }, status: { status: 429 } });
+    expect(faults.plan("SUBSCRIBE", "stream")).toMatchObject({ "cut-stream": { ms: 1_000 } });
+    expect([faults.plan("PSUBSCRIBE", "stream"), Object.keys(faults.plan("SUBSCRIBE", "message"))]).toEqual([
+      {},
+      ["drop-message"],
+    ]);
   });
 
-  it("plans streams and messages apart from requests", () => {
-    const faults = new Faults(
-      [
-        { fault: "cut-stream", ms: [100, 300], times: 2, command: "subscribe" },
-        { fault: "cut-stream", ms: 50, reset: true, times: 1 },
-        { fault: "silent-stream", times: 1 },
-        { fault: "delay-message", times: 1 },
-      ],
-      () => 0.5,
-    );
-    expect(faults.plan("SUBSCRIBE")).toEqual({});
-    expect(faults.plan("SUBSCRIBE", "stream")).toMatchObject({
-      "cut-stream": { ms: 50, reset: true },
-      "silent-stream": {},
-    });
-    expect(faults.plan("PSUBSCRIBE", "stream")).toEqual({});
-    expect(faults.plan("SUBSCRIBE", "stream")).toMatchObject({ "cut-stream": { ms: 200 } });
-    expect(faults.plan("SUBSCRIBE", "message")).toMatchObject({ "delay-message": always });
-    expect(faults.list()).toEqual([]);
-  });
-
-  it("applies only to the command that a rule names, in any case", () => {
-    const faults = new Faults([{ fault: "down", command: "set" }]);
-    expect(faults.plan("SET").down).toBeDefined();
-    expect(faults.plan("sEt").down).toBeDefined();
-    expect(faults.plan("SETNX").down).toBeUndefined();
-  });
-
-  it("removes a rule after its times, and lists the remaining ones", () => {
-    const faults = new Faults([{ fault: "down", times: 2, command: "SET" }]);
-    faults.plan("GET");
-    expect(faults.list()).toEqual([{ fault: "down", times: 2, command: "SET" }]);
-    expect(faults.plan("SET").down).toBeDefined();
-    expect(JSON.parse(JSON.stringify(faults.list()))).toEqual([{ fault: "down", times: 1, command: "SET" }]);
-    expect(faults.plan("SET").down).toBeDefined();
-    expect(faults.list()).toEqual([]);
-    expect(faults.plan("SET").down).toBeUndefined();
-  });
-
-  it("applies by probability; a miss does not use up `times`", () => {
-    const draws = [0.5, 0.49];
-    const faults = new Faults([{ fault: "down", probability: 0.5, times: 1 }], () => draws.shift()!);
-    expect(faults.plan("SET").down).toBeUndefined();
-    expect(faults.plan("SET").down).toBeDefined();
-    expect(new Faults([{ fault: "down", probability: 0 }], () => 0).plan("SET").down).toBeUndefined();
-  });
-
-  it("draws no random number for a certain rule", () => {
-    const faults = new Faults(
-      [
-        { fault: "down", probability: 1 },
-        { fault: "delay", ms: 5 },
-      ],
-      () => {
-        throw new Error("drawn");
-      },
-    );
-    expect(Object.keys(faults.plan("SET"))).toEqual(["down", "delay"]);
-  });
-
-  it("adds, removes and clears rules; later changes of the object have no effect", () => {
-    const faults = new Faults();
-    const rule = { fault: "down" as const, command: "SET" };
-    const remove = faults.add(rule);
-    faults.add({ fault: "reorder" });
-    rule.command = "GET";
-    expect(Object.keys(faults.plan("SET"))).toEqual(["down", "reorder"]);
-    remove();
-    remove();
-    expect(Object.keys(faults.plan("SET"))).toEqual(["reorder"]);
-    faults.clear();
-    expect(faults.plan("SET")).toEqual({});
-  });
-
-  it.each<[unknown, typeof TypeError | typeof RangeError, string]>([
+  test.each<[unknown, typeof TypeError | typeof RangeError, string]>([
     [{ fault: "explode" }, RangeError, '"explode"'],
     [{ probability: 1 }, RangeError, "fault must be"],
     [null, TypeError, "a fault needs an object"],
-    [{ fault: "down", command: "" }, RangeError, "command"],
     [{ fault: "down", probability: 1.5 }, RangeError, "1.5"],
     [{ fault: "down", times: 1.5 }, RangeError, "1.5"],
-    [{ fault: "delay", ms: -1 }, RangeError, "-1"],
-    [{ fault: "delay", ms: [5] }, RangeError, "[5]"],
     [{ fault: "delay", ms: [5, 1] }, RangeError, "[5,1]"],
     [{ fault: "status", status: 200 }, RangeError, "200"],
     [{ fault: "status", html: "yes" }, TypeError, '"yes"'],
     [{ fault: "delay", milliseconds: 5 }, TypeError, '"milliseconds"'],
-  ])("refuses %o", (rule, kind, named) => {
+  ])("like %o are refused", (rule, kind, named) => {
     const faults = new Faults();
     const add = () => faults.add(rule as FaultRule);
     expect(add).toThrow(kind);
