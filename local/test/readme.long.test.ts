@@ -1,6 +1,6 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Fence, fencesOf } from "../../test/docs/fences.ts";
@@ -11,7 +11,6 @@ import { until } from "../../test/support/until.ts";
 // The programs and recipes of local/README.md, with the packed package and free ports.
 
 const blocks = fencesOf("local/README.md");
-const hasDocker = spawnSync("docker", ["info"], { stdio: "ignore" }).status === 0;
 
 let project: Project;
 beforeAll(async () => {
@@ -61,31 +60,6 @@ test("the container's command listens, with its token", async () => {
   background(join(project.folder, "node_modules/.bin", command), args);
   await answers(port);
 });
-
-// Not a skipped test where Docker is missing: no run of CI has to have it.
-if (hasDocker) {
-  test("with Docker, the image is built, and its endpoint answers", async () => {
-    const { tarball } = project.packed.redisRestLocal;
-    const port = await freePort();
-    // The package of this repository instead of the published one.
-    const file = block("dockerfile").text.replace(
-      /(npm install --global) redis-rest-local/,
-      `$1 /${basename(tarball)}`,
-    );
-    copyFileSync(tarball, join(project.folder, basename(tarball)));
-    writeFileSync(
-      join(project.folder, "Dockerfile"),
-      file.replace("\nRUN npm", `\nCOPY ${basename(tarball)} /\nRUN npm`),
-    );
-    const commands = blocks
-      .find(({ text }) => text.startsWith("docker build"))!
-      .text.replace("127.0.0.1:8079", `127.0.0.1:${port}`)
-      // A name of its own: this machine may have the image of the page.
-      .replaceAll("redis-rest-local", "redis-rest-local-test");
-    background("bash", ["-ec", commands]);
-    await answers(port);
-  }, 360_000);
-}
 
 function block(language: string): Fence {
   return blocks.find((each) => each.language === language)!;

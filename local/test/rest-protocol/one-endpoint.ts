@@ -7,7 +7,7 @@ export function oneEndpoint(options: StartOptions) {
   let endpoint: LocalEndpoint;
   beforeAll(async () => {
     local = await start({ ...options, count: 1 });
-    endpoint = local.endpoints[0]!;
+    endpoint = local.endpoints[0];
   });
   beforeEach(async () => {
     await endpoint.execute(["FLUSHALL"]);
@@ -16,26 +16,17 @@ export function oneEndpoint(options: StartOptions) {
   });
   afterAll(() => local.close());
 
-  /** Sends a request with the full token, unless `init` has another one. */
-  const send = (path: string, init: RequestInit = {}) =>
-    fetch(endpoint.url + path, {
-      ...init,
-      headers: { authorization: `Bearer ${endpoint.token}`, ...init.headers },
-    });
-
-  /** What it has answered; `json` is undefined where the body is none. */
+  /** Sends a request with the full token, unless `init` has another one. `json` is undefined if the body is none. */
   async function request(path: string, init: RequestInit = {}) {
-    const response = await send(path, init);
+    const headers = { authorization: `Bearer ${endpoint.token}`, ...init.headers };
+    const response = await fetch(endpoint.url + path, { ...init, headers });
     const text = await response.text();
-    const isJson = text !== "" && response.headers.get("content-type")?.includes("json");
-    const json = isJson ? JSON.parse(text) : undefined;
-    return { status: response.status, headers: response.headers, text, json };
+    return { status: response.status, headers: response.headers, text, json: text && JSON.parse(text) };
   }
 
-  /** Posts text and bytes as they are, and anything else as JSON. */
+  /** Posts text as it is, and anything else as JSON. */
   function post(value: unknown, path = "/", headers: Record<string, string> = {}) {
-    const isBody = typeof value === "string" || value instanceof Uint8Array;
-    const body = isBody ? (value as BodyInit) : JSON.stringify(value);
+    const body = typeof value === "string" ? value : JSON.stringify(value);
     return request(path, { method: "POST", body, headers });
   }
 
@@ -43,7 +34,6 @@ export function oneEndpoint(options: StartOptions) {
     get endpoint() {
       return endpoint;
     },
-    send,
     request,
     post,
     run: async (...command: (string | number)[]): Promise<{ result?: unknown; error?: string }> =>

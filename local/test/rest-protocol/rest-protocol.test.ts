@@ -2,8 +2,6 @@ import { describe, expect, test } from "vitest";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
 
-const notInteger = "ERR value is not an integer or out of range";
-
 describe.each(engines)("REST protocol on %s", (engine) => {
   const one = oneEndpoint({ engine, token: "full", readOnlyToken: "reader" });
   const { post, request, run } = one;
@@ -21,23 +19,20 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect((await post([command.split(" ")], "/pipeline", base64)).json).toEqual([{ result }]);
   });
 
-  test("keeps a byte order mark, which the SDK removes", async () => {
-    await run("SET", "key", "\ufeffvalue");
-    expect(await run("GET", "key")).toEqual({ result: "\ufeffvalue" });
-    expect(await execute("GET", "key")).toBe("\ufeffvalue");
-  });
-
   test("accepts a command in the path, with every method", async () => {
     expect((await request("/set/foo/bar/PX/100000")).json).toEqual({ result: "OK" });
     expect((await request("/get/foo", { method: "PUT" })).json).toEqual({ result: "bar" });
     expect((await request("/GET/foo/", { method: "POST" })).json).toEqual({ result: "bar" });
     const head = await request("/get/foo", { method: "HEAD" });
     expect([head.status, head.text]).toEqual([200, ""]);
-    expect((await request("/set/a%2Fb/%C3%BC%20%2B")).status).toBe(200);
-    expect(await execute("GET", "a/b")).toBe("ü +");
-    await request(`/set?b=x=y&&_token=full`);
-    await request("/set?plus=+%2B");
-    expect(await execute("MGET", "b", "plus")).toEqual(["x=y", " +"]);
+    for (const path of ["/set/a%2Fb/%C3%BC%20%2B", "/set?b=x=y&&_token=full", "/set?plus=+%2B"])
+      await request(path);
+    expect(await execute("MGET", "a/b", "b", "plus")).toEqual(["ü +", "x=y", " +"]);
+  });
+
+  test("accepts numbers and booleans as arguments", async () => {
+    await post(["SET", 1.5, true]);
+    expect(await execute("GET", "1.5")).toBe("true");
   });
 
   test("appends the body and then the query to a command in the path", async () => {
@@ -48,11 +43,23 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(one.endpoint.log.entries.at(-1)?.command).toEqual(["set", "foo", "other", "NX"]);
   });
 
-  test("answers 401 without a valid token, and executes nothing", async () => {
-    const { status, json } = await request("/set/key/value", { headers: { authorization: "Bearer wrong" } });
-    expect([status, json]).toEqual([401, { error: "WRONGPASS invalid or missing auth token" }]);
-    expect(await execute("EXISTS", "key")).toBe(0);
-  });
+  test.each([
+    ["/set/key/value", "bearer  full ", 200],
+    ["/set/key/value?_token=full", "Bearer wrong", 200],
+    ["/get/key", "reader", 200],
+    ["/set/key/value", "Bearer Full", 401],
+    ["/set/key/value?_token=wrong", "Bearer full", 401],
+    ["/set/key/value?_token=", "Bearer full", 401],
+  ])(
+    "answers %s with %j: %i, and without a valid token it executes nothing",
+    async (path, authorization, status) => {
+      const answer = await request(path, { headers: { authorization } });
+      expect(answer.status).toBe(status);
+      if (status === 200) return;
+      expect(answer.json).toEqual({ error: "WRONGPASS invalid or missing auth token" });
+      expect(await execute("EXISTS", "key")).toBe(0);
+    },
+  );
 
   test("answers 405 to other methods", async () => {
     const { status, headers, json } = await request("/get/foo", { method: "PATCH" });
@@ -63,11 +70,9 @@ describe.each(engines)("REST protocol on %s", (engine) => {
   test.each<[body: unknown, error: RegExp, path?: string]>([
     ["", /^ERR empty body/],
     ["{not json", /^ERR the body is not JSON/],
-    ['{"a":1}', /^ERR the body must be a JSON array/],
     [[], /^ERR empty command/],
     [["SET", "key", null], /^ERR null args are not supported/],
     [["SET", "key", {}], /^ERR unsupported arg type/],
-    [["NOSUCH", "key"], /^ERR unknown command/],
     [["EVAL", "return 1"], /^ERR wrong number of arguments for 'eval' command/],
     [["GET"], /^ERR wrong number of arguments for 'get' command/],
     [["SET", "key", "value", "BOGUS"], /^ERR syntax error/],
@@ -77,11 +82,6 @@ describe.each(engines)("REST protocol on %s", (engine) => {
   ])("answers 400 to %j: %s", async (body, message, path = "/") => {
     const { status, json } = await post(body, path);
     expect([status, json]).toEqual([400, { error: expect.stringMatching(message) }]);
-  });
-
-  test("accepts numbers and booleans as arguments", async () => {
-    await post(["SET", 1.5, true]);
-    expect(await execute("GET", "1.5")).toBe("true");
   });
 
   test("answers 413 to a body above 10 MiB, and accepts one of exactly that", async () => {
@@ -94,58 +94,39 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(await execute("GET", "key")).toHaveLength(limit - frame);
   });
 
-  test("answers 400 to an unknown encoding", async () => {
-    expect((await post(["PING"], "/", { "upstash-encoding": "gzip" })).status).toBe(400);
-  });
-
-  test.each(
-    [
-      "BLPOP list 1",
-      "brpop list 1",
-      "AUTH x",
-      "SELECT 1",
-      "CLIENT LIST",
-      "CONFIG GET *",
-      "SHUTDOWN",
-      "SUBSCRIBE c",
-      "MULTI",
-      "WAIT 1 0",
-      "XREAD BLOCK 0 STREAMS s $",
-    ].map((words) => [words.split(" ")]),
-  )("refuses %j, which blocks, or is about the connection or the server", async (command) => {
-    const { status, json } = await post(command);
-    expect([status, json]).toEqual([400, { error: `ERR Command is not available: '${command[0]}'` }]);
-    expect(one.endpoint.log.entries).toMatchObject([{ outcome: "refused", billed: 0 }]);
-  });
+  test.each(["brpop list 1", "AUTH x", "SHUTDOWN", "SUBSCRIBE c", "XREAD BLOCK 0 STREAMS s $"])(
+    "refuses %s, which blocks, or is about the connection or the server",
+    async (line) => {
+      const command = line.split(" ");
+      const { status, json } = await post(command);
+      expect([status, json]).toEqual([400, { error: `ERR Command is not available: '${command[0]}'` }]);
+      expect(one.endpoint.log.entries).toMatchObject([{ outcome: "refused", billed: 0 }]);
+    },
+  );
 
   test("allows only reading with the read-only token", async () => {
     await execute("SET", "key", "value");
     const reader = (command: unknown[], path = "/") =>
       post(command, path, { authorization: "Bearer reader" });
     expect((await reader(["GET", "key"])).json).toEqual({ result: "value" });
+    const refused = {
+      error: expect.stringMatching(/^NOPERM this user has no permissions to run the '[a-z]+'/),
+    };
     for (const command of ["SET key x", "DEL key", "EVAL return 0", "KEYS *", "SCAN 0"]) {
       const { status, json } = await reader(command.split(" "));
-      expect(status).toBe(400);
-      expect(json.error).toMatch(/^NOPERM this user has no permissions to run the '[a-z]+' command/);
+      expect([command, status, json]).toEqual([command, 400, refused]);
     }
-    const batch = [
-      ["GET", "key"],
-      ["DEL", "key"],
-    ];
-    const refused = { error: expect.stringMatching(/^NOPERM/) };
+    const batch = ["GET key", "DEL key"].map((command) => command.split(" "));
     expect((await reader(batch, "/pipeline")).json).toEqual([{ result: "value" }, refused]);
     expect((await reader(batch, "/multi-exec")).status).toBe(400);
     expect(await execute("GET", "key")).toBe("value");
   });
 
   test.each(["/pipeline", "/multi-exec"])("continues after an error, as Redis does: %s", async (path) => {
-    const batch = [
-      ["SET", "a", "x"],
-      ["INCR", "a"],
-      ["GET", "a"],
-    ];
+    const batch = ["SET a x", "INCR a", "GET a"].map((command) => command.split(" "));
     const { status, json } = await post(batch, path);
-    expect([status, json]).toEqual([200, [{ result: "OK" }, { error: notInteger }, { result: "x" }]]);
+    const error = "ERR value is not an integer or out of range";
+    expect([status, json]).toEqual([200, [{ result: "OK" }, { error }, { result: "x" }]]);
   });
 
   test("executes no other command during a transaction", async () => {
