@@ -72,6 +72,14 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
     expect(await run("TTL", "key")).toEqual({ result: -1 });
   });
 
+  test("base64 has the exact bytes of a value that is no text", async () => {
+    await run("SETBIT", "bytes", 0, 1);
+    expect(await run("GET", "bytes")).toEqual({ result: "\ufffd" });
+    expect((await post(["GET", "bytes"], "/", { "upstash-encoding": "base64" })).json).toEqual({
+      result: "gA==",
+    });
+  });
+
   test("MEMORY USAGE is there, and no other subcommand of MEMORY", async () => {
     expect((await run("MEMORY", "USAGE", "key")).result).toBeGreaterThan(5);
     expect(await run("MEMORY", "DOCTOR")).toEqual({ error: "ERR Command is not available: 'MEMORY'" });

@@ -1,8 +1,9 @@
 import { Redis } from "@upstash/redis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readEvents } from "../../../test/support/event-reader.ts";
 import { engines, redisServer } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
+import { eventStream } from "../../src/event-stream.ts";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
 
 // Whose streams of events are opened, and how: faults.test.ts shows what they have.
@@ -58,6 +59,16 @@ describe.each(engines)("streams of events on %s", (engine) => {
       expect(await (await request("/psubscribe/a")).json()).toEqual({ error });
     });
   }
+});
+
+test("a client that leaves 32 MB unread is cut off", async () => {
+  const onEnd = vi.fn();
+  const { send, body } = eventStream(onEnd);
+  for (let sent = 0; sent < 32; sent += 1) send(new Uint8Array(2 ** 20));
+  expect(onEnd).not.toHaveBeenCalled();
+  send(new Uint8Array(1));
+  expect(onEnd).toHaveBeenCalledTimes(1);
+  await expect(body.getReader().read()).rejects.toThrow("does not read");
 });
 
 describe.skipIf(!redisServer)("@upstash/redis", () => {
