@@ -31,7 +31,9 @@ const down = failure("connect ECONNREFUSED");
 const wrongType = failure("WRONGTYPE Operation against a key holding the wrong kind of value");
 const [p1, p2] = [held(pending("t1")), held(pending("t2"))];
 const done = held(complete());
+const [otherDone, otherPending] = [held(complete("bb")), held(pending("t1", "bb"))];
 const run = { kind: "run" };
+const mismatch = { kind: "mismatch", complete: true };
 const splitVote = { kind: "split-vote" };
 const unclear = { kind: "unclear" };
 const corrupt = { kind: "corrupt" };
@@ -44,7 +46,8 @@ const replay = {
 };
 
 describe("classifyBegin", () => {
-  test.each<[what: string, answers: Given[], result: RoundResult, expected: object]>([
+  type Row = [what: string, answers: Given[], result: RoundResult, expected: object, fingerprint?: string];
+  test.each<Row>([
     ["the only endpoint grants", [granted], "granted", run],
     ["a quorum grants, one is silent", [granted, granted, silent], "granted", run],
     ["a quorum grants, one has another run", [granted, granted, p1], "granted", run],
@@ -64,19 +67,9 @@ describe("classifyBegin", () => {
     ["two of three values are no strings", [wrongType, granted, wrongType], "unavailable", corrupt],
     ["one of three values is not a string", [wrongType, granted, down], "unavailable", unclear],
     ["one of three values is not a string, two runs", [wrongType, granted, p1], "unavailable", splitVote],
-  ])("%s", (_what, answers, result, expected) => {
-    expect(classifyBegin(answers, result, noFingerprint)).toEqual(expected);
-  });
-
-  test.each<[what: string, answers: Given[], result: RoundResult, expected: object]>([
-    [
-      "complete, although a quorum grants",
-      [granted, granted, held(complete("bb"))],
-      "granted",
-      { kind: "mismatch", complete: true },
-    ],
-    ["pending, and a quorum grants", [granted, granted, held(pending("t1", "bb"))], "granted", run],
-  ])("another fingerprint: %s", (_what, answers, result, expected) => {
-    expect(classifyBegin(answers, result, "aa")).toEqual(expected);
+    ["one is complete with another fingerprint", [granted, granted, otherDone], "granted", mismatch, "aa"],
+    ["one is pending with another fingerprint", [granted, granted, otherPending], "granted", run, "aa"],
+  ])("%s", (_what, answers, result, expected, fingerprint = noFingerprint) => {
+    expect(classifyBegin(answers, result, fingerprint)).toEqual(expected);
   });
 });

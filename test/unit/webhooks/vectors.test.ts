@@ -114,18 +114,6 @@ describe.each(vectors.map((vector) => [`${vector.sender}, ${vector.from}`, vecto
       else expect(() => providerOf(vector, { tolerance: 20_000 })).toThrow(/ has no option "tolerance"; /);
     });
 
-    it("is compared with the platform's clock unless another is given", async () => {
-      vi.useFakeTimers({ toFake: ["Date"], now });
-      try {
-        const by = make(sender, vector.options);
-        expect(await accepts(by)).toMatchObject(verified);
-        vi.setSystemTime(now + lifetime + (vector.tolerance ?? 0) + 11_000);
-        if (vector.tolerance !== undefined) expect(await accepts(by)).toBe("outside-tolerance");
-      } finally {
-        vi.useRealTimers();
-      }
-    });
-
     it("is accepted by each of several secrets, and by no other", async () => {
       for (const several of [[other, key], [key, other], [key]]) {
         expect(await accepts(providerOf(vector, { [keyName]: several, name: "n" }))).toStrictEqual(verified);
