@@ -25,22 +25,7 @@ function rig(count: number, ms = 1_000) {
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 describe("claims", () => {
-  test("begin at once, as many as there is room for; the rest in their order, as others end", async () => {
-    const { runtime, begun, ends, claims } = rig(105);
-    expect(begun).toEqual(numbers(100));
-    // Late: neither more nor fewer.
-    await runtime.advance(500);
-    for (const end of ends.slice(0, 2)) end();
-    await runtime.advance(0);
-    expect(begun).toEqual(numbers(102));
-    expect(await claims[0]).toBe(0);
-    // Early: one more for each.
-    ends[100]!();
-    await runtime.advance(0);
-    expect(begun).toEqual(numbers(104));
-  });
-
-  test("whose work fails make room, too", async () => {
+  test("make room when the work of others fails", async () => {
     const { turns, turn, runtime, begun } = rig(100);
     const failing = turns.release({ ...turn, ms: 0 }, () => Promise.reject(new Error("down")));
     await expect(failing).rejects.toThrow("down");
