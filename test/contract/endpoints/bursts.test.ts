@@ -111,15 +111,6 @@ describe("a burst of calls", () => {
   );
 });
 
-test("servers that are fast and far away get more with each round trip", async () => {
-  const world = serversWith([0.01, 0.01, 0.01], 100);
-  const client = world.redlock();
-  const calls = Array.from({ length: 1_000 }, (_, index) => client.acquire(name(index)));
-  await world.runtime.settle(Promise.all(calls));
-  // 100, 200, 400, and all the rest.
-  expect(world.runtime.elapsed).toBeLessThan(450);
-});
-
 test("a release is not held up by many that acquire", async () => {
   const world = serversWith([6, 6, 6]);
   const client = world.redlock();
@@ -131,60 +122,36 @@ test("a release is not held up by many that acquire", async () => {
   await world.runtime.settle(ended);
 });
 
-describe("a call whose turn does not come within `wait`", () => {
-  /** A client whose 100 turns are taken: names other than "held" are not answered. */
-  async function busyClient() {
-    const runtime = new VirtualTime();
-    const sent: Command[] = [];
-    const send = (command: Command) => {
-      sent.push(command);
-      const isHeld = String(command[1]).includes("held");
-      return isHeld ? Promise.resolve(null) : new Promise(() => undefined);
-    };
-    const endpoints = [{ name: "e", dialect: "upstash", exactReplies: true, send } as const];
-    const redlock = new Redlock({
-      endpoints,
-      runtime,
-      wait: 500,
-      timeout: 100,
-      backoff: { min: 100, max: 100 },
-    });
-    const fill = async () => {
-      for (let call = 0; call < 100; call += 1) {
-        void redlock.acquire(name(call), { ttl, timeout: ttl }).catch(() => undefined);
-      }
-      await runtime.advance(0);
-    };
-    return { runtime, sent, redlock, fill };
-  }
-
-  test("is not sent, and its error says so", async () => {
-    const { runtime, sent, redlock, fill } = await busyClient();
-    await fill();
-    const before = sent.length;
-    const error = await runtime.settle(redlock.acquire("late").catch((reason: unknown) => reason));
-    expect(error).toMatchObject({
-      code: "NO_QUORUM",
-      message: expect.stringContaining("not sent in time: others were sent first"),
-      votes: [{ endpoint: "e", outcome: "pending" }],
-    });
-    expect(runtime.elapsed).toBeLessThanOrEqual(500);
-    const run = new Idempotency(redlock).run("late", {}, () => 1);
-    expect(await runtime.settle(run.catch((reason: unknown) => reason))).toMatchObject({
-      code: "NO_QUORUM",
-      message: expect.stringContaining("not sent in time: others were sent first"),
-    });
-    expect(sent).toHaveLength(before);
-  });
-
-  test("is aborted by its signal", async () => {
-    const { runtime, redlock, fill } = await busyClient();
-    await fill();
-    const controller = new AbortController();
-    const reason = new Error("enough");
-    const aborted = redlock.acquire("late", { signal: controller.signal }).catch((error: unknown) => error);
-    await runtime.advance(10);
-    controller.abort(reason);
-    expect(await runtime.settle(aborted)).toBe(reason);
-  });
+test("a call whose turn does not come within `wait` is not sent, and its error says so", async () => {
+  const runtime = new VirtualTime();
+  const sent: Command[] = [];
+  const send = (command: Command) => {
+    sent.push(command);
+    return new Promise(() => undefined);
+  };
+  const endpoints = [{ name: "e", dialect: "upstash", exactReplies: true, send } as const];
+  const redlock = new Redlock({ endpoints, runtime, wait: 500, timeout: 100 });
+  // All turns are taken, by calls that are not answered.
+  for (let call = 0; call < 100; call += 1) void redlock.acquire(name(call), { ttl, timeout: ttl });
+  await runtime.advance(0);
+  const before = sent.length;
+  const controller = new AbortController();
+  const late = [
+    redlock.acquire("late"),
+    new Idempotency(redlock).run("late", {}, () => 1),
+    redlock.acquire("late", { signal: controller.signal }),
+  ];
+  const ended = Promise.allSettled(late);
+  await runtime.advance(10);
+  controller.abort("enough");
+  const unsent = {
+    code: "NO_QUORUM",
+    message: expect.stringContaining("not sent in time: others were sent first"),
+  };
+  expect(await runtime.settle(ended)).toMatchObject([
+    { reason: { ...unsent, votes: [{ endpoint: "e", outcome: "pending" }] } },
+    { reason: unsent },
+    { reason: "enough" },
+  ]);
+  expect([sent.length, runtime.elapsed <= 500]).toEqual([before, true]);
 });

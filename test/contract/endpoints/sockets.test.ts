@@ -1,4 +1,3 @@
-import process from "node:process";
 import { Redis } from "ioredis";
 import { createClient, createClientPool, RESP_TYPES } from "redis";
 import { describe, expect, test } from "vitest";
@@ -143,23 +142,6 @@ describe.skipIf(!redisServer)("over sockets", () => {
         expect(causeOf(lock).kind).toBe("network");
         await until(async () => (await keys()) === 0, "the rollback");
       }
-    });
-
-    test("what a silent server executes after the timeout is rolled back", async () => {
-      const endpoint = open(via);
-      await (await redlockOf(endpoint).acquire("before")).release();
-      const time = ownTime();
-      process.kill(at.server.pid, "SIGSTOP");
-      try {
-        const error = await time.settle(
-          rejection(redlockOf(endpoint, { runtime: time, timeout: 5_000 }).acquire("a")),
-        );
-        expect(causeOf(error).kind).toBe("timeout");
-      } finally {
-        process.kill(at.server.pid, "SIGCONT");
-      }
-      await until(async () => (await executed("set")) >= 2, "the late acquire");
-      await until(async () => (await keys()) === 0, "the rollback");
     });
 
     test("a stream ends when its connection breaks, and the next one has another", async () => {

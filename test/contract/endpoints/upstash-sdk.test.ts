@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { isRedlockError, QuorumError, Redlock, upstashEndpoint } from "../../../src/index.ts";
-import { forceRelease, inspect } from "../../../src/inspect/index.ts";
+import { Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
-import { rejection } from "../../support/outcomes.ts";
 import { bestEngine } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 
@@ -56,38 +54,6 @@ describe.each([bestEngine])("the @upstash/redis client in front of %s", (engine)
       lost = 1;
       await lock.release();
       await local.gone(resource);
-    });
-
-    test.each<[string, unknown]>([
-      ["OK", "OK"],
-      ["null", null],
-      ["an error", new Error("the caller's own")],
-      ["a list like a refusal", [0]],
-      ["nothing, from a function", undefined],
-    ])("a client whose signal is aborted with %s acquires nothing", async (what, reason) => {
-      const resource = newResource();
-      const controller = new AbortController();
-      const { signal } = controller;
-      const redlock = clientOf({ signal: what.endsWith("function") ? () => signal : signal });
-      const lock = await redlock.acquire(resource, options);
-      controller.abort(reason);
-      const before = gateway.requests.length;
-      for (const call of [
-        () => redlock.acquire(newResource(), options),
-        () => redlock.acquire([newResource(), newResource()], options),
-        () => inspect(redlock, resource),
-        () => forceRelease(redlock, resource),
-        () => lock.verify(),
-        () => lock.extend(),
-      ]) {
-        const error = await rejection(call());
-        // A list can look like a script's refusal, but never like success, which echoes an unguessable token.
-        const refused = Array.isArray(reason) && isRedlockError(error) && error.code !== "NO_QUORUM";
-        if (!refused) expect(error).toBeInstanceOf(QuorumError);
-      }
-      expect(await lock.release()).toBeUndefined();
-      expect(gateway.requests.length).toBe(before);
-      expect(await local.holders(resource)).toBe(1);
     });
   });
 

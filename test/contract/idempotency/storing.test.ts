@@ -42,28 +42,6 @@ describe("a result that an endpoint does not have", () => {
   });
 });
 
-describe("a result that only a minority has", () => {
-  async function completeOnOne() {
-    const world = virtualWorld();
-    const { idempotency, links } = runner(world, { lease: 1_000, waitUntil: () => undefined });
-    await idempotency.run("key", () => {
-      silence(links.slice(1));
-      return "done";
-    });
-    await world.runtime.advance(5_000);
-    expect(records(world)).toEqual(['C1 "done"', null, null]);
-    return world;
-  }
-
-  test("is brought to a quorum before it is returned, for what is left of its retention", async () => {
-    const world = await completeOnOne();
-    await world.runtime.advance(15_000);
-    expect(await runner(world).idempotency.run("key", never)).toEqual({ status: "replayed", value: "done" });
-    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
-    expect(ttls(world)).toEqual([40_000, 40_000, 40_000]);
-  });
-});
-
 describe("storing a result", () => {
   /** A run of 10 ms whose completion no endpoint answers, and the times at which it is tried. */
   async function unanswered(options: IdempotencyOptions & RunOptions<string>) {

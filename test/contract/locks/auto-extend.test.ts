@@ -63,6 +63,12 @@ describe("automatic extensions before the end", () => {
     expect(reason).toContain(name);
   });
 
+  test("are few where the last one, which is cut, fails again and again", async () => {
+    const { sent } = await extendedUntilLost({ maxHold: 1_000, timeout: 5 }, "refused");
+    // At half of what remains, and at least a 16th of the usual validity apart.
+    expect(sent).toBeLessThanOrEqual(9);
+  });
+
   test("that fail are tried again, and not in a tight loop", async () => {
     const { sent, lostAt } = await extendedUntilLost({}, "refused");
     expect(sent).toBeGreaterThan(1);

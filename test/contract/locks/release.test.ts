@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Lock, QuorumError, type Redlock } from "../../../src/index.ts";
+import { type Lock, LockLostError, QuorumError, type Redlock } from "../../../src/index.ts";
 import { forceRelease } from "../../../src/inspect/index.ts";
 import { oneClient, takes, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -25,6 +25,21 @@ describe("a release", () => {
     const lock = await virtualWorld().client().redlock.acquire("r", { signal: caller.signal });
     caller.abort();
     expect([lock.signal.aborted, await lock.verify(), await lock.release()]).toEqual([false, true, true]);
+  });
+
+  test("ends an extension that is under way: it rejects where the lock is released while it asks", async () => {
+    const { runtime, slow, redlock, links } = oneClient();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    // Executed at once, and answered after the release.
+    for (const each of links) each.fate = () => slow(80);
+    const call = watch(lock.extend(2_000));
+    await runtime.advance(1);
+    for (const each of links) each.fate = () => "delivered";
+    expect(await lock.release()).toBe(true);
+    await runtime.advance(79);
+    expect(call.error).toBeInstanceOf(LockLostError);
+    expect(String(call.error)).toContain("released");
+    expect(lock.remaining()).toBe(0);
   });
 
   test("that is called twice at once sends one request to each endpoint", async () => {

@@ -40,4 +40,10 @@ describe("the signal", () => {
     await runtime.advance(2);
     expect(signal.aborted).toBe(true);
   });
+
+  test("is aborted already where it is first read after the end", async () => {
+    const { lock, runtime } = await held();
+    await runtime.advance(validity);
+    expect(lock.signal.aborted).toBe(true);
+  });
 });
