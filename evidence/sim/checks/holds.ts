@@ -17,15 +17,15 @@ export interface Hold {
   /** When the call that got it was made, and when it returned. */
   readonly invoked: number;
   readonly acquired: number;
-  readonly fence: number | undefined;
+  readonly fence?: number | undefined;
   /** What its holder has said of itself. */
-  readonly note: string | undefined;
+  readonly note?: string | undefined;
   /** Holds of one group may overlap. */
-  readonly group: string | undefined;
+  readonly group?: string | undefined;
   /** By server: for how many ms of true time it stands there. */
-  readonly standing: (() => readonly number[]) | undefined;
-  /** The latest virtual time at which it may be relied on, whatever the endpoints say. */
-  readonly limit: number;
+  readonly standing?: (() => readonly number[]) | undefined;
+  /** The latest virtual time at which it may be relied on, whatever the endpoints say. Default: there is none. */
+  readonly limit?: number;
   readonly extensions: Extensions;
   /** Since when it can no longer be relied on. */
   ended: number | undefined;
@@ -73,11 +73,6 @@ export class Holds {
     }
     const hold: Hold = {
       origin: nonce,
-      fence: undefined,
-      note: undefined,
-      group: undefined,
-      standing: undefined,
-      limit: Number.POSITIVE_INFINITY,
       ...grant,
       acquired: this.#world.now,
       lossReported: signal && (() => signal.aborted),
@@ -161,7 +156,7 @@ export class Holds {
 
   /** A quorum has the value for as long as its holder relies on it, and that ends at the limit. */
   #checkStands(hold: Hold, remaining: number): void {
-    const { process, resources, standing, limit } = hold;
+    const { process, resources, standing, limit = Number.POSITIVE_INFINITY } = hold;
     const world = this.#world;
     const end = world.now + remaining / process.rate;
     if (limit < Number.POSITIVE_INFINITY) {

@@ -5,28 +5,34 @@ import type { Mailboxes } from "../wire/mailboxes.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 
-/** A message, from its first post to its end. Times are virtual ms. */
-interface Letter {
+/** A message, from its first post to its end. Times are virtual ms; Infinity: never. */
+class Letter {
   readonly id: string;
   readonly posted: number;
-  /** How many calls have posted it. */
-  posts: number;
   /** Posted after the faults. */
   readonly isProbe: boolean;
+  /** How many calls have posted it. */
+  posts = 1;
   /** When a post of it first returned, or said that it is stored. */
-  acknowledged: number;
+  acknowledged = Infinity;
   /** The turns that it was left with, when a post returned. */
-  readonly leftWith: Set<string>;
+  readonly leftWith = new Set<string>();
   /** When a handler first got it, or it was given up. */
-  seen: number;
+  seen = Infinity;
   /** Its place among all that were handled, and when that was; undefined: it was not. */
   place: number | undefined;
-  handledAt: number;
-  times: number;
-  hasFailed: boolean;
-  isGivenUp: boolean;
+  handledAt = Infinity;
+  times = 0;
+  hasFailed = false;
+  isGivenUp = false;
   /** The turns that have read it. */
-  readonly turns: string[];
+  readonly turns: string[] = [];
+
+  constructor(id: string, posted: number, isProbe: boolean) {
+    this.id = id;
+    this.posted = posted;
+    this.isProbe = isProbe;
+  }
 }
 
 /** Every message of a mailbox. Checks that each is handled, once and in order. */
@@ -59,21 +65,7 @@ export class Letters {
       return;
     }
     this.#world.count("mailbox: messages");
-    this.#all.set(id, {
-      id,
-      posted: this.#world.now,
-      posts: 1,
-      isProbe,
-      acknowledged: Infinity,
-      leftWith: new Set(),
-      seen: Infinity,
-      place: undefined,
-      handledAt: Infinity,
-      times: 0,
-      hasFailed: false,
-      isGivenUp: false,
-      turns: [],
-    });
+    this.#all.set(id, new Letter(id, this.#world.now, isProbe));
   }
 
   /** A post says that a message is stored. */

@@ -9,17 +9,17 @@ type Checks = Pick<World, "now" | "check" | "violate">;
  * What has happened to one idempotency key, since its result was last removed: the values its handlers returned, and
  * the values its callers got.
  */
-interface RunHistory {
+class RunHistory {
   /** When its handler returned a value. */
-  readonly returned: Map<string, number>;
+  readonly returned = new Map<string, number>();
   /** The result that a quorum has stored, and when that was known. */
   stored: { readonly value: string; readonly at: number } | undefined;
   /** The first replay. */
   replayed: string | undefined;
   /** When its result was last removed. */
-  removal: number;
+  removal = Number.NEGATIVE_INFINITY;
   /** When handlers of counted runs began that have neither completed nor failed. */
-  begun: number[];
+  begun: number[] = [];
 }
 
 /** The histories of all idempotency keys of a world. */
@@ -115,13 +115,7 @@ export class RunHistories {
   }
 
   #of(key: string): RunHistory {
-    const history = entryOf(this.#histories, key, () => ({
-      returned: new Map(),
-      stored: undefined,
-      replayed: undefined,
-      removal: Number.NEGATIVE_INFINITY,
-      begun: [],
-    }));
+    const history = entryOf(this.#histories, key, () => new RunHistory());
     const removal = this.#lastRemoval(recordKeyOf(key));
     if (removal > history.removal) {
       Object.assign(history, { stored: undefined, replayed: undefined, removal });

@@ -66,17 +66,17 @@ export function readMail(keys: readonly string[], args: readonly string[]): Mail
 }
 
 /** One attempt to get the turn, at one endpoint. */
-interface Place {
-  isGranted: boolean;
+class Place {
+  isGranted = false;
   /** A request was sent that gives it back. */
-  isReturned: boolean;
-  isRefused: boolean;
-  isEnded: boolean;
-  isClosed: boolean;
+  isReturned = false;
+  isRefused = false;
+  isEnded = false;
+  isClosed = false;
   /** The last step. */
-  at: number;
+  at = 0;
   /** Messages that have come since the holder has last looked. */
-  arrived: number;
+  arrived = 0;
 }
 
 /** One attempt to get the turn. */
@@ -96,16 +96,16 @@ interface Posting {
 }
 
 /** What is known of a message, from every call that has posted it. Times are virtual ms; Infinity: never. */
-interface Letter {
+class Letter {
   /** The endpoints that remember that it is done, and since when a quorum does. */
-  readonly marked: Set<Server>;
-  markedAt: number;
+  readonly marked = new Set<Server>();
+  markedAt = Infinity;
   /** When it was dropped for a newer one. */
-  droppedAt: number;
+  droppedAt = Infinity;
   /** Since when a holder puts it at endpoints, as it has found it at too few of them. */
-  putAt: number;
+  putAt = Infinity;
   /** The turns that it has waited in, at some endpoint. */
-  readonly turns: Set<string>;
+  readonly turns = new Set<string>();
 }
 
 /** Between which process and which endpoint a request is. */
@@ -230,14 +230,11 @@ export class Mailboxes {
   }
 
   #placeOf(server: Server, token: string): Place {
-    const { places } = this.#attempts.get(token)!;
-    const none = { isGranted: false, isReturned: false, isRefused: false, isEnded: false, isClosed: false };
-    return entryOf(places, server, () => ({ ...none, at: 0, arrived: 0 }));
+    return entryOf(this.#attempts.get(token)!.places, server, () => new Place());
   }
 
   #letter(id: string): Letter {
-    const never = { markedAt: Infinity, droppedAt: Infinity, putAt: Infinity };
-    return entryOf(this.#letters, id, () => ({ ...never, marked: new Set(), turns: new Set() }));
+    return entryOf(this.#letters, id, () => new Letter());
   }
 
   #mark(server: Server, id: string): void {

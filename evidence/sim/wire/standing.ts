@@ -25,8 +25,6 @@ export function standsFor(server: Server, { keys, value, own, isMember }: Stored
 export interface Snapshot {
   /** undefined: there is nothing. */
   readonly text: string | undefined;
-  /** ms until it expires, by the server's clock. */
-  readonly remaining: number;
   /** The counter beside it: of fences, or of runs; "": there is none. */
   readonly counter: string;
 }
@@ -36,6 +34,5 @@ export function snapshotFor(server: Server, { operation, keys, counter }: Reques
   if (operation !== "free" && counter === undefined) return undefined;
   const read = (key: string | undefined) =>
     key === undefined ? undefined : ((server.execute(["GET", key]) ?? undefined) as string | undefined);
-  const remaining = Math.max(0, Number(server.execute(["PTTL", keys[0]!])));
-  return { text: read(keys[0]), remaining, counter: read(counter) ?? "" };
+  return { text: read(keys[0]), counter: read(counter) ?? "" };
 }

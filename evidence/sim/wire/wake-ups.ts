@@ -23,26 +23,37 @@ export interface WaitingLimits {
 }
 
 /** A call that may wait, and what its process has done since it began. Times are ms for which its process has run. */
-interface Waiting extends WaitingLimits {
+class Waiting {
   readonly process: Process;
+  readonly limits: WaitingLimits;
   readonly began: number;
   readonly disturbances: number;
   /** When it has last sent a request to acquire; and how many it has sent. */
   askedAt: number;
-  asked: number;
+  asked = 0;
   /** What its last round was to store, whether an endpoint has refused that, and whether one has failed. */
-  value: string;
-  isRefused: boolean;
-  hasFailed: boolean;
+  value = "";
+  isRefused = false;
+  hasFailed = false;
   /** When a message came last that the library had published or anybody had forged; and how many came. */
   toldAt: number;
-  told: number;
+  told = 0;
   /** Since when its process has had no stream; undefined: it has one. */
   blindSince: number | undefined;
   /** Whether it had no stream at any time since it asked. */
-  wasBlind: boolean;
+  wasBlind = true;
   /** When a stream stood after which it has not asked yet; undefined: none has, or it did not wait for messages. */
   stoodAt: number | undefined;
+
+  constructor(process: Process, limits: WaitingLimits, now: number) {
+    this.process = process;
+    this.limits = limits;
+    this.disturbances = process.disturbances;
+    this.began = now;
+    this.askedAt = now;
+    this.toldAt = now;
+    this.blindSince = now;
+  }
 }
 
 // docs/waiting.md promises these, in ms by the clock of the process that waits.
@@ -75,23 +86,7 @@ export class WakeUps {
   /** A process begins a call that may wait. The returned function ends it. */
   begin(process: Process, limits: WaitingLimits): () => void {
     if (!this.#listening.has(process)) return () => undefined;
-    const now = this.#timeOf(process);
-    const waiting: Waiting = {
-      ...limits,
-      process,
-      began: now,
-      disturbances: process.disturbances,
-      askedAt: now,
-      asked: 0,
-      value: "",
-      isRefused: false,
-      hasFailed: false,
-      toldAt: now,
-      told: 0,
-      blindSince: now,
-      wasBlind: true,
-      stoodAt: undefined,
-    };
+    const waiting = new Waiting(process, limits, this.#timeOf(process));
     this.#waiting.set(process, waiting);
     return () => {
       if (this.#waiting.get(process) === waiting) this.served(process);
@@ -104,7 +99,7 @@ export class WakeUps {
     if (!waiting) return;
     this.#waiting.delete(process);
     // The last rollbacks end before the call does.
-    this.#checkAsks(waiting, waiting.rounds);
+    this.#checkAsks(waiting, waiting.limits.rounds);
     this.#checkStorm(waiting);
   }
 
@@ -187,7 +182,7 @@ export class WakeUps {
     if (!hasStood) {
       const took = (now - openedAt) * process.rate;
       const what = () => `${process.name} waited for ${took.toFixed()} ms for a stream of ${channel}`;
-      this.#world.check("streams end", took <= waiting.timeout + tolerance, what);
+      this.#world.check("streams end", took <= waiting.limits.timeout + tolerance, what);
     }
     if (streams.size > 0) return;
     waiting.blindSince = now;
@@ -211,8 +206,8 @@ export class WakeUps {
    * @param rounds how many rounds may have followed its last request
    */
   #checkAsks(waiting: Waiting, rounds: number): void {
-    const { process, askedAt, toldAt, stoodAt, blindSince, wasBlind, timeout, backoff } = waiting;
-    const { longestPause = maxSleep } = waiting;
+    const { process, askedAt, toldAt, stoodAt, blindSince, wasBlind } = waiting;
+    const { timeout, backoff, longestPause = maxSleep } = waiting.limits;
     const now = this.#timeOf(process);
     const roundEnd = askedAt + (rounds * timeout) / process.rate;
     const passed = (since: number) => (now - since) * process.rate - tolerance;
@@ -233,8 +228,9 @@ export class WakeUps {
   }
 
   /** A call has asked only because a message had come, or a stream had ended, or a pause had passed. */
-  #checkStorm({ process, began, asked, told, rounds, backoff, disturbances }: Waiting): void {
+  #checkStorm({ process, limits, began, asked, told, disturbances }: Waiting): void {
     const world = this.#world;
+    const { rounds, backoff } = limits;
     const length = (this.#timeOf(process) - began) * process.rate;
     const pauses = length / Math.min(1_000, backoff.min);
     // By a message a waiter asks up to three times: in its turn, in another's, and when it got a part. Each round may send

@@ -7,20 +7,19 @@ import { drawOptions, drawSignal } from "./options.ts";
 import type { Workload } from "./workload.ts";
 
 /** What has happened to one latch. Times are virtual ms. */
-interface Latch {
-  readonly name: string;
+class Latch {
   /** The ids that have begun to arrive, and those whose arrival was confirmed. */
-  readonly begun: Set<string>;
-  readonly arrived: Set<string>;
+  readonly begun = new Set<string>();
+  readonly arrived = new Set<string>();
   /** Since when a call has returned that it is open. */
-  open: number;
+  open = Infinity;
   /** Since when the arrivals of all ids are confirmed. */
-  complete: number;
+  complete = Infinity;
 }
 
 /** A call at a latch. `count`: how many ids open it. */
 interface LatchCall {
-  readonly latch: Latch;
+  readonly name: string;
   readonly count: number;
   readonly by: string;
   readonly invoked: number;
@@ -54,8 +53,8 @@ export class LatchWorkload implements Workload {
     const latch = new CountDownLatch(redlock, name, { count });
     const id = `part ${draw.integer(1, count)}`;
     const how = draw.pick(["arrive", "arrive", "arrive", "inspect", "wait"] as const);
-    const call = { latch: this.#latchOf(name), count, by: process.name, invoked: this.#world.now };
-    if (how === "arrive") call.latch.begun.add(id);
+    const call = { name, count, by: process.name, invoked: this.#world.now };
+    if (how === "arrive") this.#latchOf(name).begun.add(id);
     const outcome = await calls.make(process, {
       counted: "latch",
       what: `${how} ${name} ${how === "arrive" ? id : ""}`,
@@ -80,13 +79,12 @@ export class LatchWorkload implements Workload {
     const { process, redlock, calls } = actor;
     this.#probes += 1;
     await actor.sleep(this.#together ? 0 : actor.draw.between(0, 50));
-    const by = process.name;
-    const latch = new CountDownLatch(redlock, "probe", { count: this.#probes, wait: 10 * bound });
-    const known = this.#latchOf("probe");
-    known.begun.add(by);
+    const [name, by] = ["probe", process.name];
+    const latch = new CountDownLatch(redlock, name, { count: this.#probes, wait: 10 * bound });
+    this.#latchOf(name).begun.add(by);
     const invoked = this.#world.now;
     // The others may join while this one is under way.
-    const call = () => ({ latch: known, count: this.#probes, by, invoked });
+    const call = () => ({ name, count: this.#probes, by, invoked });
     const outcome = await calls.make(process, {
       what: "probe: arrive at the latch",
       bound,
@@ -101,14 +99,14 @@ export class LatchWorkload implements Workload {
   }
 
   #latchOf(name: string): Latch {
-    const never = { open: Infinity, complete: Infinity };
-    return entryOf(this.#latches, name, () => ({ name, begun: new Set(), arrived: new Set(), ...never }));
+    return entryOf(this.#latches, name, () => new Latch());
   }
 
   /** Checks what a call returned: opened by all, and never closed again. */
-  #returned({ latch, count, by, invoked }: LatchCall, isOpen: boolean): void {
+  #returned({ name, count, by, invoked }: LatchCall, isOpen: boolean): void {
     const world = this.#world;
-    const { name, open, complete, begun } = latch;
+    const latch = this.#latchOf(name);
+    const { open, complete, begun } = latch;
     world.count(isOpen ? "latch open" : "latch closed");
     if (open < invoked) {
       const what = () => `${by}: ${name} is closed, it was open at ${open.toFixed()}`;
@@ -125,11 +123,12 @@ export class LatchWorkload implements Workload {
   }
 
   /** An arrival was confirmed. When all are, one of those calls must have returned that the latch is open. */
-  #arrived({ latch, count }: LatchCall, id: string): void {
+  #arrived({ name, count }: LatchCall, id: string): void {
+    const latch = this.#latchOf(name);
     latch.arrived.add(id);
     if (latch.arrived.size < count) return;
     latch.complete = Math.min(latch.complete, this.#world.now);
-    const what = () => `all have arrived at ${latch.name}, and no call returned that it is open`;
+    const what = () => `all have arrived at ${name}, and no call returned that it is open`;
     this.#world.check("arrivals count", latch.open < Infinity, what);
   }
 }

@@ -30,6 +30,11 @@ const rounds = 10;
 /** How many messages each process posts after the faults. */
 const probes = 5;
 
+interface Letter {
+  readonly id: string;
+  readonly value: string;
+}
+
 /** The handler has failed, or has left a turn that is lost. */
 class Failed extends Error {}
 
@@ -102,17 +107,20 @@ export class MailboxWorkload implements Workload {
 
   async perform(actor: Actor): Promise<void> {
     const { draw } = actor;
-    if (draw.chance(0.1)) return this.#drain(actor);
+    if (draw.chance(0.1)) {
+      await this.#work(actor);
+      return;
+    }
     const id = draw.chance(0.15) ? this.#letters.anyId(draw) : undefined;
     const message = this.#newMessage(actor.process, id);
     const isQuick = draw.chance(0.3);
     for (let tries = draw.integer(1, 3); tries > 0; tries -= 1) {
-      const outcome = await this.#post(actor, message);
+      const outcome = await this.#work(actor, message);
       if ("value" in outcome) break;
       await actor.sleep(draw.between(0, 20));
     }
     // Others arrive while somebody handles the first ones.
-    if (isQuick) await this.#post(actor, this.#newMessage(actor.process));
+    if (isQuick) await this.#work(actor, this.#newMessage(actor.process));
   }
 
   /** Posts messages at the same time as the others. When all calls have returned, nothing is left. */
@@ -141,7 +149,7 @@ export class MailboxWorkload implements Workload {
     this.#shared.wire.mailboxes.checkAtEnd();
   }
 
-  #newMessage({ name: by }: Process, known?: string): { readonly id: string; readonly value: string } {
+  #newMessage({ name: by }: Process, known?: string): Letter {
     this.#posted += 1;
     return { id: known ?? `${by}-${this.#posted}`, value: `of ${by}` };
   }
@@ -184,21 +192,23 @@ export class MailboxWorkload implements Workload {
     world.check("waiters are served", late <= 300, what);
   }
 
-  async #post(
-    actor: Actor,
-    message: { readonly id: string; readonly value: string },
-  ): Promise<Outcome<Posted>> {
+  /** Posts a message, or without one handles what is there. */
+  async #work(actor: Actor, message?: Letter): Promise<Outcome<unknown>> {
     const { process, redlock, draw, scenario } = actor;
-    const mailbox = new Mailbox<string>(redlock, name, this.#rules);
-    const options = { ...this.#draw(actor), standBy: draw.chance(scenario.wakeUps ? 0.6 : 0.2) };
+    const drawn = drawOptions(actor);
+    const limits = { ...drawn, signal: drawSignal(actor, 2 * drawn.ttl) };
+    const options = message ? { ...limits, standBy: draw.chance(scenario.wakeUps ? 0.6 : 0.2) } : limits;
     const manner = this.#drawManner(actor);
-    this.#letters.posted(message.id, { isProbe: false });
-    const outcome = await this.#call(actor, {
-      what: `post ${message.id} ${JSON.stringify(options)}`,
+    if (message) this.#letters.posted(message.id, { isProbe: false });
+    const outcome = await this.#call<unknown>(actor, {
+      what: `${message ? `post ${message.id}` : "drain"} ${JSON.stringify(options)}`,
       bound: this.#boundOf(options),
       limits: options,
       run: (call) => {
-        const posting = mailbox.post(message, this.#handler(actor, call, manner), options);
+        const mailbox = new Mailbox<string>(redlock, name, this.#rules);
+        const handler = this.#handler(actor, call, manner);
+        if (!message) return mailbox.drain(handler, options);
+        const posting = mailbox.post(message, handler, options);
         posting.stored.then(
           () => this.#letters.stored(message.id),
           () => undefined,
@@ -206,31 +216,12 @@ export class MailboxWorkload implements Workload {
         return posting;
       },
     });
-    if ("value" in outcome) {
-      this.#world.count(`mailbox: ${outcome.value.status}`);
-      this.#letters.acknowledged(process, message.id, outcome.value.status);
+    if (message && "value" in outcome) {
+      const { status } = outcome.value as Posted;
+      this.#world.count(`mailbox: ${status}`);
+      this.#letters.acknowledged(process, message.id, status);
     }
     return outcome;
-  }
-
-  async #drain(actor: Actor): Promise<void> {
-    const options = this.#draw(actor);
-    const manner = this.#drawManner(actor);
-    await this.#call(actor, {
-      what: `drain ${JSON.stringify(options)}`,
-      bound: this.#boundOf(options),
-      limits: options,
-      run: (call) =>
-        new Mailbox<string>(actor.redlock, name, this.#rules).drain(
-          this.#handler(actor, call, manner),
-          options,
-        ),
-    });
-  }
-
-  #draw(actor: Actor): Limits {
-    const drawn = drawOptions(actor);
-    return { ...drawn, signal: drawSignal(actor, 2 * drawn.ttl) };
   }
 
   #drawManner({ draw, scenario }: Actor): Manner {

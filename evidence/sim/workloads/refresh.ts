@@ -1,6 +1,6 @@
 import type { RedlockErrorCode } from "../../../src/index.ts";
 import { type RefreshedNotWrittenError, refreshOnce } from "../../../src/sync/index.ts";
-import { type Assumption, invariants } from "../world/invariants.ts";
+import { invariants } from "../world/invariants.ts";
 import type { Process } from "../world/process.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
@@ -26,15 +26,11 @@ interface Use {
   isExcused: boolean;
 }
 
-/** A token that was used again. */
-interface Reuse {
-  readonly number: number;
-  readonly before: Use;
-  readonly now: Use;
-}
-
-/** What one call does to the store and to the authorization server. */
+/** How one call is made, and what it does to the store and to the authorization server. */
 interface Way {
+  readonly options: object;
+  readonly codes: readonly RedlockErrorCode[];
+  readonly bound: number;
   readonly distance: number;
   /** Shares of the requests to the store and the server that fail before or after they are executed. */
   readonly failures: number;
@@ -54,7 +50,8 @@ export class RefreshWorkload implements Workload {
   /** By the number of the tokens that were exchanged: the first use. */
   readonly #uses = new Map<number, Use>();
   #issued = 0;
-  readonly #reuses: Reuse[] = [];
+  /** Tokens that were used again, and both uses. */
+  readonly #reuses: (readonly [number: number, before: Use, again: Use])[] = [];
 
   constructor({ world, scenario }: SharedContext) {
     this.#world = world;
@@ -65,42 +62,34 @@ export class RefreshWorkload implements Workload {
     const { draw } = actor;
     const ttl = this.#ttl;
     const { timeout, backoff } = drawOptions(actor);
-    const way = {
+    await this.#refresh(actor, {
+      options: { ttl, wait: 3 * ttl, timeout, backoff },
+      codes: ["LOCK_HELD", "LOCK_LOST", "NO_QUORUM", "REFRESHED_NOT_WRITTEN"],
+      bound: 12 * ttl + 40 * timeout,
       distance: ttl / 4,
       failures: draw.pick([0, 0.1, 0.4]),
       isReadonly: draw.chance(0.15),
       life: draw.between(0.5, 3) * ttl,
-    };
-    const options = { ttl, wait: 3 * ttl, timeout, backoff };
-    const codes: RedlockErrorCode[] = ["LOCK_HELD", "LOCK_LOST", "NO_QUORUM", "REFRESHED_NOT_WRITTEN"];
-    await this.#refresh(actor, way, { options, codes, bound: 12 * ttl + 40 * timeout });
+    });
   }
 
   async probe(actor: Actor, bound: number): Promise<void> {
-    const way = { distance: 5, failures: 0, isReadonly: false, life: 10 };
+    const world = this.#world;
     // Where counters lost their memory, or clocks disagree, the store may have a larger fence for a while.
-    const isRefused = !["kept memory", "agreeing clocks"].every((each) =>
-      this.#world.keeps(each as Assumption),
-    );
-    const codes: RedlockErrorCode[] = isRefused ? ["REFRESHED_NOT_WRITTEN"] : [];
-    await this.#refresh(actor, way, { options: { ttl: 2_000, wait: 10 * bound }, codes, bound });
+    const isTaken = world.keeps("kept memory") && world.keeps("agreeing clocks");
+    const way = { bound, distance: 5, failures: 0, isReadonly: false, life: 10 };
+    const options = { ttl: 2_000, wait: 10 * bound };
+    await this.#refresh(actor, { ...way, options, codes: isTaken ? [] : ["REFRESHED_NOT_WRITTEN"] });
   }
 
-  async #refresh(
-    actor: Actor,
-    way: Way,
-    {
-      options,
-      codes,
-      bound,
-    }: { readonly options: object; readonly codes: readonly RedlockErrorCode[]; readonly bound: number },
-  ): Promise<void> {
+  async #refresh(actor: Actor, way: Way): Promise<void> {
+    const { options, codes, bound, ...conditions } = way;
     const { process, redlock, calls } = actor;
     const world = this.#world;
     let use: Use | undefined;
     const outcome = await calls.make(process, {
       counted: "refresh",
-      what: `refreshOnce ${JSON.stringify({ ...options, ...way })}`,
+      what: `refreshOnce ${JSON.stringify({ ...options, ...conditions })}`,
       bound,
       codes,
       run: () =>
@@ -166,7 +155,7 @@ export class RefreshWorkload implements Workload {
     if (before) {
       for (const one of [before, use]) one.isExcused ||= isDisturbed(one);
       // A call that has lost its answer may say so only when its release has ended.
-      this.#reuses.push({ number, before, now: use });
+      this.#reuses.push([number, before, use]);
     }
     this.#uses.set(number, use);
     this.#issued += 1;
@@ -181,21 +170,17 @@ export class RefreshWorkload implements Workload {
   }
 
   /** A second use of the same token revokes the login, unless the first one's process could not keep its hold or its answer. */
-  #checkReuse({ number, before, now }: Reuse): void {
-    if (before.isExcused || now.isExcused) {
-      this.#world.count("refresh: used twice, as documented");
-      return;
-    }
-    this.#world.violate(
-      "a token is used once",
-      `${now.process.name} used the token ${number} again, after ${before.process.name}`,
-      invariants["a token is used once"],
-    );
-  }
-
   checkAtEnd(): void {
-    for (const reuse of this.#reuses) this.#checkReuse(reuse);
-    if (this.#uses.size > 0) this.#world.checked("a token is used once");
+    const world = this.#world;
+    for (const [number, before, again] of this.#reuses) {
+      if (before.isExcused || again.isExcused) world.count("refresh: used twice, as documented");
+      else
+        world.violate(
+          "a token is used once",
+          `${again.process.name} used the token ${number} again, after ${before.process.name}`,
+        );
+    }
+    if (this.#uses.size > 0) world.checked("a token is used once");
   }
 }
 
