@@ -4,11 +4,6 @@ import type { Violation } from "./world/world.ts";
 
 // A process that runs one simulation per message, and answers each with a report.
 
-/** The result of one simulation, as JSON. */
-export interface Report extends Omit<Simulation, "counts"> {
-  readonly counts: Readonly<Record<string, number>>;
-}
-
 // The ttls that seeds draw are shorter than anybody would choose, and the library's hints about them are noise here.
 console.warn = () => undefined;
 
@@ -22,20 +17,14 @@ process.on("message", (options: SimulationOptions) => {
   void report(options).then((answer) => process.send?.(answer));
 });
 
-async function report(options: SimulationOptions): Promise<Report> {
+async function report(options: SimulationOptions): Promise<Simulation> {
   rejections.length = 0;
   try {
-    const { counts, violations, length, ...rest } = await simulate(options);
+    const simulation = await simulate(options);
     await rejectionsAreReported();
-    return {
-      ...rest,
-      length,
-      counts: Object.fromEntries(counts),
-      violations: [
-        ...violations,
-        ...rejections.map((reason) => callsEnd(length, `unhandled rejection: ${reason}`)),
-      ],
-    };
+    const { violations, length } = simulation;
+    const unhandled = rejections.map((reason) => callsEnd(length, `unhandled rejection: ${reason}`));
+    return { ...simulation, violations: [...violations, ...unhandled] };
   } catch (error) {
     const { seed } = options;
     const violations = [callsEnd(0, `the simulation failed: ${String(error)}`)];

@@ -87,7 +87,7 @@ function cpuOf(pid) {
 export function startSimulator(file, timeLimit = 60_000) {
   let child;
 
-  /** @returns {Promise<import("./main.ts").Report>} */
+  /** @returns {Promise<import("./simulate.ts").Simulation>} */
   function simulate(order) {
     child ??= fork(file, { execArgv, stdio: ["ignore", "inherit", "inherit", "ipc"] });
     const worker = child;
@@ -129,7 +129,7 @@ export function startSimulator(file, timeLimit = 60_000) {
  * Runs simulations in several processes at once.
  *
  * @param {Iterable<object>} orders the simulations; the next one is taken when a process is free
- * @param {(report: import("./main.ts").Report) => void} onReport called for each simulation
+ * @param {(report: import("./simulate.ts").Simulation) => void} onReport called for each simulation
  * @param {{ jobs?: number, timeLimit?: number, bundle?: { file: string, remove: () => Promise<void> } }} [options]
  *   `jobs`: number of processes, default one for each core; `timeLimit`: see {@link startSimulator}; `bundle`: default a new one
  */

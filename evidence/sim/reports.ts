@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
-import type { Report } from "./main.ts";
+import { expect } from "vitest";
 import { simulateAll } from "./processes.mjs";
+import type { Simulation } from "./simulate.ts";
 import { missing } from "./world/occurrences.ts";
 import type { Theme } from "./world/themes.ts";
 
@@ -9,33 +10,30 @@ export const shares: Readonly<Record<string, number>> = JSON.parse(
   readFileSync(new URL("shares.json", import.meta.url), "utf8"),
 );
 
-/** Simulates seeds, in processes of their own. */
-export async function reportsOf(seeds: Iterable<number>, work?: Theme): Promise<Report[]> {
-  const all: Report[] = [];
-  await simulateAll(
-    [...seeds].map((seed) => ({ seed, work })),
-    (report: Report) => void all.push(report),
-  );
-  return all;
-}
-
-/** Each violation, with the command that repeats it. */
-export function violationsIn(reports: readonly Report[], work?: Theme): string[] {
+/** Simulates these seeds and all between, in processes of their own. Fails with the command that repeats a violation. */
+export async function expectAllHold(first: number, last: number, work?: Theme): Promise<Simulation[]> {
+  const count = last - first + 1;
+  const orders = Array.from({ length: count }, (_, index) => ({ seed: first + index, work }));
+  const all: Simulation[] = [];
+  await simulateAll(orders, (simulation: Simulation) => void all.push(simulation));
   const theme = work === undefined ? "" : ` --work ${work}`;
-  return reports.flatMap(({ seed, violations }) =>
+  const violations = all.flatMap(({ seed, violations }) =>
     violations.map(
       ({ invariant, detail }) =>
         `${invariant}: ${detail}\n  node evidence/sim.mjs --seed ${seed}${theme} --trace`,
     ),
   );
+  expect(violations).toEqual([]);
+  expect(all).toHaveLength(count);
+  return all;
 }
 
 /** What occurred in any of these simulations. */
-export function occurredIn(reports: readonly Report[]): ReadonlySet<string> {
+export function occurredIn(reports: readonly Simulation[]): ReadonlySet<string> {
   return new Set(reports.flatMap(({ counts }) => Object.keys(counts)));
 }
 
 /** What should have occurred in so many simulations, and did not. */
-export function missingIn(reports: readonly Report[]): string[] {
+export function missingIn(reports: readonly Simulation[]): string[] {
   return missing(reports.length, occurredIn(reports), shares);
 }

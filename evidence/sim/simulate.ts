@@ -14,7 +14,7 @@ import { createWorkloads } from "./workloads/workloads.ts";
 import { makeDigestSynchronous } from "./world/digest.ts";
 import { startForging } from "./world/forged.ts";
 import type { Assumption } from "./world/invariants.ts";
-import { startNemesis } from "./world/nemesis.ts";
+import { Nemesis } from "./world/nemesis.ts";
 import { Process } from "./world/process.ts";
 import { drawScenario, type Retention, type Scenario, type Work } from "./world/scenario.ts";
 import { Server } from "./world/server.ts";
@@ -41,7 +41,7 @@ export interface Simulation {
   /** Violations that are allowed because an assumption was dropped. */
   readonly excused: readonly Violation[];
   /** How often each event occurred, by name. */
-  readonly counts: ReadonlyMap<string, number>;
+  readonly counts: Readonly<Record<string, number>>;
   /** Virtual ms. */
   readonly length: number;
   /** One line per event if `traced`, else none. */
@@ -80,7 +80,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
       dropped: world.dropped,
       violations: world.violations,
       excused: world.excused,
-      counts: world.counts,
+      counts: Object.fromEntries(world.counts),
       length: world.now,
       lines: world.lines ?? [],
     };
@@ -110,9 +110,10 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   world.trace(() => `scenario ${JSON.stringify(scenario)} without ${JSON.stringify(world.dropped)}`);
   const cast = createCast(world, scenario);
   const { actors } = cast.shared;
-  const stopFaults = startNemesis(world, scenario, (process) => {
+  const nemesis = new Nemesis(world, scenario, (process) => {
     for (const holds of cast.holds) holds.recheck(process);
   });
+  nemesis.start();
   const forging = scenario.wakeUps?.forging;
   const stopForging = forging && startForging(world, forging);
   const working = new Set(actors);
@@ -120,7 +121,7 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   const isAtWork = () => [...working].some(({ process }) => process.alive);
   const faultsEnd = scenario.calls * scenario.ttl * 1.5;
   await world.scheduler.run(faultsEnd, () => !isAtWork());
-  stopFaults();
+  nemesis.stop();
   stopForging?.();
   // Calls under way end, and crashed endpoints restart.
   const longestCall = 12 * scenario.ttl + (scenario.wakeUps ? 1.25 * longestWait : 0);

@@ -36,13 +36,8 @@ type HttpLinkOptions = Omit<LinkOptions, "exactReplies"> & {
   readonly gateways?: boolean;
 };
 
-/** `action`: `pipeline`, or what it subscribes to; undefined: it sends a command. */
-type Respond = (init: RequestInit, action: Action | undefined) => Promise<Response>;
-
-type Action = "pipeline" | { readonly channel: string };
-
 /** By address: who answers there. Only one simulation runs at a time. */
-const addresses = new Map<string, Respond>();
+const addresses = new Map<string, HttpLink>();
 /** By origin: the server there. */
 const servers = new Map<string, Server>();
 
@@ -51,14 +46,10 @@ export function interceptFetch(): () => void {
   const own = globalThis.fetch;
   globalThis.fetch = (address, init) => {
     const [, url = "", action, channel] = /^(.*?)(pipeline|subscribe\/(.*))?$/.exec(String(address))!;
-    const respond = addresses.get(url) ?? addresses.get(url.replace(/\/$/, ""));
+    const link = addresses.get(url) ?? addresses.get(url.replace(/\/$/, ""));
     if (!init) throw new Error(`the library fetched ${String(address)} without a request`);
-    const isPipeline = action === "pipeline";
-    if (respond)
-      return respond(
-        init,
-        isPipeline ? action : channel ? { channel: decodeURIComponent(channel) } : undefined,
-      );
+    if (link && channel) return link.respondWithStream(decodeURIComponent(channel), init);
+    if (link) return link.respond(init, action === "pipeline");
     return runPath(new URL(String(address)), init);
   };
   return () => {
@@ -87,13 +78,9 @@ export function createHttpLink(options: HttpLinkOptions): Endpoint {
   const { name, dialect } = server;
   const url = `https://${process.name}.${name}.example/`;
   const link = new HttpLink(options);
-  const respond: Respond = (init, action) =>
-    typeof action === "object"
-      ? link.respondWithStream(action.channel, init)
-      : link.respond(init, action !== undefined);
-  addresses.set(url, respond);
+  addresses.set(url, link);
   const origin = url.slice(0, -1);
-  addresses.set(origin + basePath, respond);
+  addresses.set(origin + basePath, link);
   servers.set(origin, server);
   const maxRequests = batches ? world.draw.pick([1, 2, 6]) : undefined;
   const known = { token: "token", name, dialect, maxRequests };

@@ -9,7 +9,7 @@ import type { Wire } from "../wire/wire.ts";
 import type { Process } from "../world/process.ts";
 import type { Server } from "../world/server.ts";
 import type { World } from "../world/world.ts";
-import { openSubscription } from "./subscription.ts";
+import { Subscription } from "./subscription.ts";
 
 /** What a client gets back. */
 export type Answer =
@@ -62,7 +62,7 @@ export function createLink(options: LinkOptions): Endpoint {
     : { name, dialect, send };
   if (!wakeUps) return plain;
   const way = { ...options, wakeUps };
-  return { ...plain, subscribe: (channel, signal) => openSubscription(way, channel, signal) };
+  return { ...plain, subscribe: (channel, signal) => new Subscription(way, channel).open(signal) };
 }
 
 /** One message on its way. */
@@ -224,6 +224,7 @@ class Link {
       if (request.operation === "claim" && !granted) this.#checkRefusal(request, command);
       return !granted && isLocked(request, contentsBefore) ? { reply, byLock: true } : { reply };
     } catch (error) {
+      // No command of the library has a number that a server cannot read.
       if (!(error instanceof ReplyError)) throw error;
       return failure(server, "redis", `Redis refused: ${error.message}`);
     }

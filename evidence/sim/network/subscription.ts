@@ -17,15 +17,6 @@ export interface StreamWay {
   readonly server: Server;
 }
 
-/** Subscribes to a channel as an endpoint's `subscribe` does. */
-export function openSubscription(
-  way: StreamWay,
-  channel: string,
-  signal: AbortSignal,
-): Promise<ReadableStream<Uint8Array>> {
-  return new Subscription(way, channel).open(signal);
-}
-
 /** A part of an event. `note` is called when the client reads it. */
 interface Piece {
   readonly value: Uint8Array;
@@ -38,7 +29,8 @@ interface Settled<Value> {
   readonly reject: (error: Error) => void;
 }
 
-class Subscription {
+/** A client subscribes to a channel, as an endpoint's `subscribe` does. */
+export class Subscription {
   readonly #way: StreamWay;
   readonly #channel: string;
   readonly #conditions: StreamConditions;

@@ -128,17 +128,14 @@ function drawCounted(actor: Actor): RunPlan {
 /** One call of a key, and what is known of it. */
 class Run {
   readonly #actor: Actor;
-  readonly #world: World;
   readonly #histories: RunHistories;
   readonly #plan: RunPlan;
   readonly #failure = new Error("the handler failed");
   readonly #invoked: number;
-  readonly #value: string;
   readonly #result: unknown;
   /** The value in the histories. */
   readonly #recorded: string;
   readonly #idempotency: Idempotency;
-  #stored = false;
   /** The handler's token, and its holds of the key and of the locks; undefined: it has not begun. */
   #token: string | undefined;
   #locks: Hold | undefined;
@@ -147,13 +144,11 @@ class Run {
 
   constructor(actor: Actor, histories: RunHistories, plan: RunPlan) {
     this.#actor = actor;
-    this.#world = actor.world;
     this.#histories = histories;
     this.#plan = plan;
     this.#invoked = actor.world.now;
     const { value, serial } = histories.nextValue();
     const { result, maxResult } = resultOf(value, serial);
-    this.#value = value;
     this.#result = result;
     this.#recorded = result === value ? value : noResult;
     this.#limit = timeOf(actor, plan.options.deadline);
@@ -180,13 +175,9 @@ class Run {
         Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout + counting + locking,
       codes: codes ?? [...unserved, "FINGERPRINT_MISMATCH", ...(lock ? (["LOCK_HELD"] as const) : [])],
       run: () =>
-        lock
-          ? this.#idempotency.run<unknown>(key, { scope: "sim", ...options, lock, note }, (context) =>
-              this.#handleLocked(context, lock),
-            )
-          : this.#idempotency.run<unknown>(key, { scope: "sim", ...options }, (context) =>
-              this.#handle(context),
-            ),
+        this.#idempotency.run(key, { scope: "sim", ...options, ...(lock && { lock, note }) }, (context) =>
+          lock ? this.#handleLocked(context as LockedRunContext, lock) : this.#handle(context),
+        ),
       failure: this.#failure,
       signal: options.signal,
     });
@@ -206,11 +197,11 @@ class Run {
   }
 
   #lock({ signal, remaining, token, fence }: LockedRunContext, resources: readonly string[]): Hold {
-    const { process, locks, wire, scenario } = this.#actor;
+    const { world, process, locks, wire, scenario } = this.#actor;
     const { granted } = wire.acquireVotes(token);
     const what = () => `${process.name} runs with ${resources} from ${granted} endpoints`;
-    this.#world.check("a quorum decides", granted >= quorumOf(scenario.endpoints), what);
-    this.#world.count("run with locks");
+    world.check("a quorum decides", granted >= quorumOf(scenario.endpoints), what);
+    world.count("run with locks");
     const standing = () => wire.standing(token, lockKeysOf(resources));
     const grant = { resources, nonce: token, fence, process, remaining, signal, standing };
     return locks.grant({ ...grant, invoked: this.#invoked, limit: this.#limit, note: this.#plan.note });
@@ -252,19 +243,18 @@ class Run {
 
   /** Extensions of the lease pause. */
   #checkRequests(nonce: string): void {
-    const { process, wire } = this.#actor;
+    const { world, process, wire } = this.#actor;
     const { key, options } = this.#plan;
     const extensions = wire.extensionsSent(nonce);
     // At half of the lease, as a lock at half of its ttl: see checkExtensionRate.
     const half = 0.495 * options.lease - 2;
-    const most = 6 + (2 * (this.#world.now - this.#invoked)) / Math.min(options.backoff.min ?? 25, half);
+    const most = 6 + (2 * (world.now - this.#invoked)) / Math.min(options.backoff.min ?? 25, half);
     const what = () => `${process.name} sent ${extensions} extensions of ${key}`;
-    if (extensions > 0) this.#world.check("requests are bounded", extensions <= most, what);
+    if (extensions > 0) world.check("requests are bounded", extensions <= most, what);
   }
 
   #checkOutcome({ status, value, unstored }: RunOutcome<unknown>): void {
-    const world = this.#world;
-    const { process } = this.#actor;
+    const { world, process, wire } = this.#actor;
     const { key, bound } = this.#plan;
     // After the faults nothing may keep a result, or the record that replaces it, from its quorum.
     if (bound !== undefined) {
@@ -273,18 +263,17 @@ class Run {
     }
     world.count(`run ${status}`);
     if (unstored) world.count(`run: unstored, ${unstored}`);
-    this.#stored = status === "executed" && unstored !== "no-quorum";
-    if (this.#stored) this.#histories.stored(key, this.#recorded, this.#invoked);
-    if (status === "replayed") this.#histories.replayed(key, String(value), this.#invoked);
-    else {
-      const what = () => `${process.name}: ${String(value)} instead of ${this.#value}`;
-      world.check("the routine's outcome wins", value === this.#result, what);
+    if (status === "replayed") {
+      this.#histories.replayed(key, String(value), this.#invoked);
+      return;
     }
+    const what = () => `${process.name}: ${String(value)} instead of ${this.#recorded}`;
+    world.check("the routine's outcome wins", value === this.#result, what);
+    if (unstored === "no-quorum") return;
+    this.#histories.stored(key, this.#recorded, this.#invoked);
     if (!this.#locks) return;
     const { nonce, resources } = this.#locks;
-    if (status === "executed" && this.#stored) {
-      checkLocksFreed(world, process.name, nonce, this.#actor.wire.standing(nonce, lockKeysOf(resources)));
-    }
+    checkLocksFreed(world, process.name, nonce, wire.standing(nonce, lockKeysOf(resources)));
   }
 
   #checkError(error: unknown): void {
@@ -298,22 +287,22 @@ class Run {
 
   /** A key is dead only if so many runs were counted as are allowed. */
   #checkDead({ attempts }: DeadKeyError): void {
-    const { wire, process } = this.#actor;
+    const { world, wire, process } = this.#actor;
     const { key, maxAttempts: most = Infinity } = this.#plan;
     const counted = wire.runsCounted(countKeyOf(key));
     const what = () => `${process.name}: ${key} is dead after ${attempts} runs, and ${counted} were counted`;
-    this.#world.check("refusals are true", attempts >= most && counted >= attempts, what);
+    world.check("refusals are true", attempts >= most && counted >= attempts, what);
   }
 
   /** The locks are held only if so many endpoints said so that no quorum was left; a key is in progress if any did. */
   #checkRefusal(by: "byLock" | "refused", least: number): void {
-    const { process, wire } = this.#actor;
+    const { world, process, wire } = this.#actor;
     const { key, lock } = this.#plan;
     const token = wire.lastRound(process, recordKeyOf(key));
     const refused = token === undefined ? 0 : wire.acquireVotes(token)[by];
     const what = () =>
       `${process.name}: ${key} is refused (${by}, ${lock}), and ${refused} endpoints said so`;
-    this.#world.check("refusals are true", refused >= least, what);
+    world.check("refusals are true", refused >= least, what);
   }
 }
 

@@ -69,16 +69,6 @@ export class LockWorkload extends HoldWorkload<Lock> {
   }
 }
 
-/** The random parameters of a `using`, and what its routine saw. */
-interface UsingRun {
-  readonly failure: Error | undefined;
-  readonly result: object;
-  hold: Hold | undefined;
-  /** Whether the lock was lost when the routine ended. */
-  lost: boolean;
-  returned: boolean;
-}
-
 /** Runs a routine under a lock. */
 async function performUsing(actor: Actor): Promise<void> {
   const { world, draw, process, redlock, calls, scenario } = actor;
@@ -88,7 +78,10 @@ async function performUsing(actor: Actor): Promise<void> {
   const maxHold = draw.pick([ttl, 5 * ttl]);
   const length = draw.between(0, 3) * ttl;
   const failure = draw.chance(0.2) ? new Error("the routine failed") : undefined;
-  const run: UsingRun = { failure, result: {}, hold: undefined, lost: false, returned: false };
+  const result = {};
+  let hold: Hold | undefined;
+  let lost = false;
+  let returned = false;
   const note = noteOf(actor, ttl);
   const times = { invoked: world.now, limit: timeOf(actor, options.deadline), note };
   const acquiring = options.wait + 3 * Math.min(timeout, ttl);
@@ -101,44 +94,42 @@ async function performUsing(actor: Actor): Promise<void> {
     run: () =>
       redlock.using(resources, { ...options, fencing: scenario.fencing, maxHold, note }, async (lock) => {
         actor.wakeUps.served(process);
-        const { hold } = recordLock(actor, { handle: lock, ...times, listens: true });
-        run.hold = hold;
+        const recorded = recordLock(actor, { handle: lock, ...times, listens: true }).hold;
+        hold = recorded;
         await actor.sleep(length);
         await updateAccount(actor, lock);
-        hold.releaseInvoked = world.now;
-        run.lost = lock.signal.aborted;
-        if (!run.lost) actor.locks.end(hold);
-        run.returned = true;
+        recorded.releaseInvoked = world.now;
+        lost = lock.signal.aborted;
+        if (!lost) actor.locks.end(recorded);
+        returned = true;
         if (failure) throw failure;
-        return run.result;
+        return result;
       }),
     failure,
   });
-  const { hold } = run;
-  if (hold) {
-    checkExtensionRate(actor, hold, 0, options);
-  } else if ("error" in outcome)
+  if (hold) checkExtensionRate(actor, hold, 0, options);
+  else if ("error" in outcome)
     checkRefusal(actor, keyOf("lock", resources[0]!), times.invoked, outcome.error);
   if ("value" in outcome) world.count("using returned");
-  if (run.returned) checkUsing(actor, run, outcome);
+  if (returned) checkUsing(actor, { failure, lost, result }, outcome);
 }
 
 /** `using` rejects with the routine's error, else with the loss of the lock; else it returns the routine's value. */
 function checkUsing(
   { world, process }: Actor,
-  { failure, lost, result }: UsingRun,
+  {
+    failure,
+    lost,
+    result,
+  }: { readonly failure: Error | undefined; readonly lost: boolean; readonly result: object },
   outcome: Outcome<unknown>,
 ): void {
-  const what = failure ? "threw" : lost ? "lost" : "returned";
-  let right: boolean;
-  if (failure) right = "error" in outcome && outcome.error === failure;
-  else if (lost) right = "error" in outcome && outcome.error instanceof LockLostError;
-  else right = "value" in outcome && outcome.value === result;
-  world.check(
-    "the routine's outcome wins",
-    right,
-    () => `${process.name}: ${what}, but using said ${JSON.stringify(outcome)}`,
-  );
+  const { error, value } = { error: undefined, value: undefined, ...outcome };
+  const isLoss = error instanceof LockLostError;
+  const isRight = failure ? error === failure : lost ? isLoss : value === result;
+  const routine = failure ? "threw" : lost ? "lost" : "returned";
+  const what = () => `${process.name}: ${routine}, but using said ${JSON.stringify(outcome)}`;
+  world.check("the routine's outcome wins", isRight, what);
 }
 
 /** One or all of the scenario's resources. */

@@ -6,8 +6,8 @@ import { keyOf, quorumOf } from "../field.ts";
 import type { World } from "../world/world.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { checkRefusal } from "./handles.ts";
-import { type DrawnOptions, drawOptions, drawSignal } from "./options.ts";
-import { checkRoutine, drawRoutine, type Routine, runRoutine } from "./routine.ts";
+import { drawOptions, drawSignal } from "./options.ts";
+import { checkRoutine, drawRoutine, runRoutine } from "./routine.ts";
 import type { Workload } from "./workload.ts";
 
 const name = "nightly";
@@ -37,15 +37,6 @@ interface Call {
   readonly every: number;
   /** ms for which the call's last request may have been on its way when its routine begins. */
   readonly transit: () => number;
-}
-
-/** The random parameters of a call that is made while there are faults. */
-interface Drawn {
-  readonly options: Omit<DrawnOptions, "wait"> & { readonly wait: number | undefined };
-  /** ms that the call waits for an interval to end, unless its deadline comes first. */
-  readonly wait: number;
-  readonly signal: AbortSignal | undefined;
-  readonly routine: Routine;
 }
 
 /** Replicas that all want to run something once per interval. */
@@ -126,7 +117,8 @@ export class OnceWorkload implements Workload {
     });
   }
 
-  #draw(actor: Actor): Drawn {
+  /** The random parameters of a call. `wait`: ms that it waits for an interval to end, unless its deadline comes first. */
+  #draw(actor: Actor) {
     const { process, draw } = actor;
     const ttl = this.#ttl;
     const drawn = drawOptions(actor);

@@ -4,23 +4,8 @@ import type { FaultKind, Scenario } from "./scenario.ts";
 import type { Server } from "./server.ts";
 import { goodNetwork, goodStreams, type World } from "./world.ts";
 
-/**
- * Injects the scenario's faults, at random intervals, each for a while.
- *
- * @param clockSet called whenever the clock of a process was set, or stood still
- * @returns ends the faults, and repairs everything except crashed endpoints, which restart when they are due
- */
-export function startNemesis(
-  world: World,
-  scenario: Scenario,
-  clockSet: (process: Process) => void,
-): () => void {
-  const nemesis = new Nemesis(world, scenario, clockSet);
-  nemesis.start();
-  return () => nemesis.stop();
-}
-
-class Nemesis {
+/** Injects the scenario's faults, at random intervals, each for a while. */
+export class Nemesis {
   readonly #world: World;
   readonly #draw: Draw;
   readonly #scenario: Scenario;
@@ -40,6 +25,7 @@ class Nemesis {
     "scripts forgotten": () => this.#forgetScripts(this.#anyServer()),
   };
 
+  /** @param clockSet called whenever the clock of a process was set, or stood still */
   constructor(world: World, scenario: Scenario, clockSet: (process: Process) => void) {
     this.#world = world;
     this.#draw = world.draw;
@@ -53,6 +39,7 @@ class Nemesis {
     if (this.#scenario.faults.length > 0) this.#schedule(this.#untilNext());
   }
 
+  /** Repairs everything except crashed endpoints, which restart when they are due. */
   stop(): void {
     const { servers, processes } = this.#world;
     this.#over = true;
