@@ -127,33 +127,29 @@ class Nemesis {
     this.#down.add(endpoint);
     if (kind.startsWith("server killed")) await this.#killServer(endpoint, kind);
     else if (kind === "server stopped") await this.#stopServer(endpoint);
-    else {
-      const undo = this.#addRule(endpoint, kind, cut(kind));
-      await this.#pause(200, 1500);
-      undo();
-    }
+    else await this.#withRule(endpoint, kind, cut(kind), this.#pause(200, 1500));
     this.#down.delete(endpoint);
   }
 
-  async #killServer(endpoint: LocalEndpoint, kind: FaultKind): Promise<void> {
-    const end = this.#begin(kind, endpoint.name);
+  #killServer(endpoint: LocalEndpoint, kind: FaultKind): Promise<void> {
     const memory = kind === "server killed, memory lost" ? "lost" : "kept";
-    // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
-    if (this.#draw.chance(0.5)) process.kill(pidOf(endpoint), "SIGKILL");
-    else await endpoint.stop();
-    await this.#pause(200, 1200);
-    await endpoint.stop();
-    await restart(endpoint, memory);
-    end();
+    return this.#during(kind, endpoint.name, async () => {
+      // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
+      if (this.#draw.chance(0.5)) process.kill(pidOf(endpoint), "SIGKILL");
+      else await endpoint.stop();
+      await this.#pause(200, 1200);
+      await endpoint.stop();
+      await restart(endpoint, memory);
+    });
   }
 
-  async #stopServer(endpoint: LocalEndpoint): Promise<void> {
-    const end = this.#begin("server stopped", endpoint.name);
-    const pid = pidOf(endpoint);
-    process.kill(pid, "SIGSTOP");
-    await this.#pause(200, 2000);
-    process.kill(pid, "SIGCONT");
-    end();
+  #stopServer(endpoint: LocalEndpoint): Promise<void> {
+    return this.#during("server stopped", endpoint.name, async () => {
+      const pid = pidOf(endpoint);
+      process.kill(pid, "SIGSTOP");
+      await this.#pause(200, 2000);
+      process.kill(pid, "SIGCONT");
+    });
   }
 
   /** Takes so many endpoints down at once that no quorum is left. */
@@ -162,17 +158,18 @@ class Nemesis {
       const up = this.#options.endpoints.filter((endpoint) => !this.#down.has(endpoint));
       const draw = this.#draw.deck(up);
       const taken = Array.from({ length: this.#mostDown + 1 - this.#down.size }, draw);
-      const end = this.#begin("quorum down", taken.map(({ name }) => name).join(" "));
-      const undos = taken.map((endpoint) => {
-        this.#down.add(endpoint);
-        const kind = this.#draw.pick(["link refused", "link silent"] as const);
-        return this.#addRule(endpoint, kind, cut(kind));
+      await this.#during("quorum down", taken.map(({ name }) => name).join(" "), async () => {
+        const over = this.#pause(300, 1500);
+        await Promise.all(taken.map((endpoint) => this.#cutOff(endpoint, over)));
       });
-      await this.#pause(300, 1500);
-      for (const undo of undos) undo();
-      for (const endpoint of taken) this.#down.delete(endpoint);
-      end();
     }
+  }
+
+  async #cutOff(endpoint: LocalEndpoint, until: Promise<void>): Promise<void> {
+    this.#down.add(endpoint);
+    const kind = this.#draw.pick(["link refused", "link silent"] as const);
+    await this.#withRule(endpoint, kind, cut(kind), until);
+    this.#down.delete(endpoint);
   }
 
   async linkFaults(): Promise<void> {
@@ -180,21 +177,20 @@ class Nemesis {
       const [kind, rule] = draw();
       const endpoint = this.#draw.pick(this.#options.endpoints);
       if (endpoint.faults.list().some(({ fault }) => fault === rule.fault)) continue;
-      const undo = this.#addRule(endpoint, kind, rule);
-      await this.#pause(400, 2000);
-      undo();
+      await this.#withRule(endpoint, kind, rule, this.#pause(400, 2000));
     }
   }
 
   async clientStops(): Promise<void> {
+    const { fleet } = this.#options;
     for (; !this.#signal.aborted; await this.#pause(50, 400)) {
       const seat = this.#anySeat();
-      const end = this.#begin("client stopped", `seat ${seat}`);
-      this.#options.fleet.signal(seat, "SIGSTOP");
-      // Often longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
-      await this.#pause(300, 3500);
-      this.#options.fleet.signal(seat, "SIGCONT");
-      end();
+      await this.#during("client stopped", `seat ${seat}`, async () => {
+        fleet.signal(seat, "SIGSTOP");
+        // Often longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
+        await this.#pause(300, 3500);
+        fleet.signal(seat, "SIGCONT");
+      });
     }
   }
 
@@ -202,31 +198,29 @@ class Nemesis {
     const { fleet } = this.#options;
     for (await this.#pause(1000, 2500); !this.#signal.aborted; await this.#pause(1500, 5000)) {
       const seat = this.#anySeat();
-      const end = this.#begin("client killed", `seat ${seat}`);
-      await fleet.kill(seat);
-      await this.#pause(50, 500);
-      await fleet.respawn(seat);
-      end();
+      await this.#during("client killed", `seat ${seat}`, async () => {
+        await fleet.kill(seat);
+        await this.#pause(50, 500);
+        await fleet.respawn(seat);
+      });
     }
   }
 
-  /** Adds a fault rule to an endpoint. The returned function removes it. */
-  #addRule(endpoint: LocalEndpoint, kind: FaultKind, rule: FaultRule): () => void {
-    const end = this.#begin(kind, endpoint.name);
-    const remove = endpoint.faults.add(rule);
-    return () => {
+  /** An endpoint has a fault rule until `until`. */
+  #withRule(endpoint: LocalEndpoint, kind: FaultKind, rule: FaultRule, until: Promise<void>): Promise<void> {
+    return this.#during(kind, endpoint.name, async () => {
+      const remove = endpoint.faults.add(rule);
+      await until;
       remove();
-      end();
-    };
+    });
   }
 
-  /** Notes that a fault begins. The returned function notes its end. */
-  #begin(kind: FaultKind, target: string): () => void {
+  /** Notes when a fault begins and ends. */
+  async #during(kind: FaultKind, target: string, fault: () => Promise<void>): Promise<void> {
     const span = { kind, target, from: machineTime(), to: Number.POSITIVE_INFINITY };
     this.faults.push(span);
-    return () => {
-      span.to = machineTime();
-    };
+    await fault();
+    span.to = machineTime();
   }
 
   #anySeat(): number {
