@@ -147,10 +147,10 @@ export class RunProtocol<Value> implements Protocol<CellAnswer> {
     return this.#completion;
   }
 
-  /** One timeout longer than the deadline, for storing the result. */
+  /** One timeout longer than the deadline, for storing the result, in whole ms. */
   #leaseOf(ttl: number): number {
     const { settings, deadline } = this.#request;
-    return deadline === Infinity ? ttl : Math.min(settings.ttl, ttl + settings.timeout);
+    return deadline === Infinity ? ttl : Math.min(settings.ttl, ttl + Math.ceil(settings.timeout));
   }
 
   async #look(round: Round<CellAnswer>): Promise<void> {

@@ -224,8 +224,9 @@ class Link {
       if (request.operation === "claim" && !granted) this.#checkRefusal(request, command);
       return !granted && isLocked(request, contentsBefore) ? { reply, byLock: true } : { reply };
     } catch (error) {
-      // No command of the library has a number that a server cannot read.
       if (!(error instanceof ReplyError)) throw error;
+      if (/no number|not an integer/.test(error.message))
+        world.violate("calls end", `${server.name} cannot read a number of ${command.slice(2)}`);
       return failure(server, "redis", `Redis refused: ${error.message}`);
     }
   }
