@@ -18,11 +18,7 @@ export default defineConfig({
       "test/contract/locks/engines/lock.test.ts",
       ...long,
       ...(everything
-        ? [
-            "{test,evidence,local/test,lock-server/test}/**/*.full.test.ts",
-            "test/http/{api,delivery}.test.ts",
-            "evidence/fuzz/*.test.ts",
-          ]
+        ? ["{test,evidence,local/test,lock-server/test}/**/*.full.test.ts", "evidence/fuzz/*.test.ts"]
         : []),
     ],
     exclude: [...configDefaults.exclude, ...(everything ? [] : ["**/*.full.test.ts"])],
