@@ -1,6 +1,4 @@
 import { expect, it } from "vitest";
-import { freePort } from "../support/free-port.ts";
-import { openRealEndpoints, redisServer } from "../support/redis-servers.ts";
 import { bundleForNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
 import { staged } from "./stage.ts";
@@ -36,24 +34,4 @@ it("examples/cron/long-job runs on one replica at a time", async () => {
   expect(await first.ended).toBe(0);
   expect(first.output()).toContain("indexed 2 pages");
   expect(at.service.calls.map(({ path }) => path)).toEqual(["/pages/1", "/pages/2", "/pages/3"]);
-});
-
-it.skipIf(!redisServer)("examples/cron/redis disconnects its client, so that its process ends", async () => {
-  await using local = await openRealEndpoints(1);
-  const example = await bundleForNode("cron/redis.mjs");
-  const run = async (redisUrl: string) => {
-    const replica = startNode([example], { REDIS_URL: redisUrl, REPORTS_URL: at.service.url });
-    return [await replica.ended, replica.output()];
-  };
-  const redisUrl = local.endpoints[0]!.redisUrl!;
-  at.service.rule = () => 500;
-  expect(await run(redisUrl)).toEqual([1, expect.stringContaining("the reports answered 500")]);
-  expect(await run(redisUrl)).toEqual([0, "this interval's run has begun already\n"]);
-  await local.endpoints[0]!.execute(["FLUSHALL"]);
-  at.service.rule = () => 201;
-  expect(await run(redisUrl)).toEqual([0, "the job ran here\n"]);
-  expect(await run(`redis://127.0.0.1:${await freePort()}`)).toEqual([
-    1,
-    expect.stringContaining("QuorumError"),
-  ]);
 });
