@@ -11,16 +11,17 @@ import { until } from "../support/until.ts";
 
 type Cost = readonly [requests: number, commands: number];
 
-const page = (name: string) => readFileSync(`docs/${name}.md`, "utf8");
 const never = () => expect.unreachable("nothing may run");
 
 const costs = /^\| (.+?) \| (\d+)(?: request)?, (\d+)(?: command)? \| (\d+), (\d+) \|$/gm;
 
 /** By operation: its cost in the dialects `upstash` and `redis-8.4`, then in `redis`. */
-const documented = [...page("choosing").matchAll(costs)].map(([, operation, ...numbers]) => {
-  const [requests, commands, ...ofRedis] = numbers.map(Number);
-  return [operation!, [requests, commands], ofRedis] as const;
-});
+const documented = [...readFileSync("docs/choosing.md", "utf8").matchAll(costs)].map(
+  ([, operation, ...numbers]) => {
+    const [requests, commands, ...ofRedis] = numbers.map(Number);
+    return [operation!, [requests, commands], ofRedis] as const;
+  },
+);
 
 /** An endpoint, and what it counts. */
 class Stage {
@@ -138,22 +139,4 @@ describe.each(titled(sets))("the table of docs/choosing.md: %s", (_, set) => {
     const column = set.dialect === "redis" ? 2 : 1;
     expect(measured).toEqual(documented.map((row) => [row[0], row[column]]));
   });
-});
-
-test("docs/observability.md has what their scripts execute", () => {
-  const [, section = ""] = page("observability").split("### What Upstash bills\n");
-  const rows = [...section.matchAll(/^\| (.+?) \| (\d+) \|$/gm)].map(([, what, count]) => [
-    what,
-    Number(count),
-  ]);
-  const within = (operation: string) => {
-    const [, , [requests, commands]] = documented.find(([name]) => name === operation)!;
-    return commands! - requests!;
-  };
-  expect(rows).toEqual([
-    ["extends or releases (dialect `redis`, or an SDK's client)", within("extend")],
-    ["acquires with `fencing`", within("acquire with `fencing`")],
-    ["finds the lock held, with `fencing`", within("the same with `fencing`")],
-  ]);
-  expect(within("release")).toBe(within("extend"));
 });
