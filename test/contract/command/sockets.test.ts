@@ -82,31 +82,17 @@ describe.skipIf(!redisServer)("through sockets", () => {
     });
 
     test("doctor finds nothing wrong", async () => {
-      const { code, lines } = await type("doctor --conformance --json");
-      const report = JSON.parse(lines[0]!);
-      expect([code, report.ok]).toEqual([0, true]);
-      expect(report.endpoints.map(({ variable }: { variable: string }) => variable)).toEqual(
-        Object.keys(env),
-      );
+      expect(await type("doctor --conformance")).toMatchObject({ code: 0 });
     });
 
-    test.each<[what: string, url: () => Promise<string> | string, code: string, fix: RegExp]>([
-      [
-        "a wrong password",
-        () => urls[0]!.replace("pass%40word", "hidden-wrong"),
-        "TOKEN",
-        /password.* REDIS_URL/,
-      ],
-      ["no password", () => urls[0]!.replace(":pass%40word@", ""), "TOKEN", /password.* REDIS_URL/],
-      ["no server", async () => `redis://localhost:${await freePort()}`, "UNREACHABLE", /correct REDIS_URL/],
-      ["no URL of Redis", () => "localhost:6379", "CONFIG", /copy REDIS_URL/],
-    ])("doctor says what to do about %s", async (_, url, code, fix) => {
+    test.each<[what: string, url: () => Promise<string> | string, code: string]>([
+      ["a wrong password", () => urls[0]!.replace("pass%40word", "hidden-wrong"), "TOKEN"],
+      ["no password", () => urls[0]!.replace(":pass%40word@", ""), "TOKEN"],
+      ["no server", async () => `redis://localhost:${await freePort()}`, "UNREACHABLE"],
+      ["no URL of Redis", () => "localhost:6379", "CONFIG"],
+    ])("doctor finds %s", async (_, url, code) => {
       const { lines } = await type("doctor --json --timeout 3000", { env: { REDIS_URL: await url() } });
-      const [{ advice, ok }] = JSON.parse(lines[0]!).endpoints;
-      expect([ok, advice]).toEqual([
-        false,
-        [expect.objectContaining({ code, fix: expect.stringMatching(fix) })],
-      ]);
+      expect(JSON.parse(lines[0]!).endpoints).toMatchObject([{ ok: false, advice: [{ code }] }]);
       expect(lines[0]).not.toMatch(/hidden-wrong|pass%40word|pass@word/);
     });
 
@@ -141,11 +127,5 @@ describe.skipIf(!redisServer)("through sockets", () => {
     expect(fromShell.lines.join("\n")).toContain("localhost:1 ");
     const fromFile = await run(undefined, `inspect a --read-env ${file}`, { env: rest, folder });
     expect(fromFile).toMatchObject({ code: 3 });
-  });
-
-  test("a URL without a number beside others is refused", async () => {
-    const given = { ...env, REDIS_URL: "redis://localhost:1" };
-    const { code, shown } = await run(undefined, "inspect a", { env: given });
-    expect([code, shown[0]]).toEqual([2, expect.stringMatching(/REDIS_URL is set beside REDIS_URL_1/)]);
   });
 });

@@ -55,8 +55,6 @@ const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
       if (reply === null) execute(["PEXPIRE", words[1]!, words.at(-1)!]);
       return reply;
     }),
-    "NX forgets its ttl": instead(nx, (words, execute) => execute(without(words, "PX", 2))),
-    "a ttl of NX is halved": halving(nx),
     "EVAL is not known": refusing(/^EVAL /, "ERR unknown command 'EVAL'"),
     "a claim by script stores nothing": afterScript(/^prove$/, (key, execute) => execute(["DEL", key])),
     "an extension by script forgets its ttl": afterScript(/^keep$/, (key, execute) =>
@@ -68,15 +66,6 @@ const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
         ? replaced(reply, 2, Math.floor(Number(reply[2]) / 1_000))
         : reply,
     ),
-    "scripts that read find nothing": {
-      command: (words, execute) => (words.at(-1) === "peek" ? ["", -2, ""] : execute(words)),
-    },
-    "EVALSHA changes nothing": instead(/^EVALSHA/, (words, execute) => {
-      const before = execute(["PTTL", words[3]!]);
-      const reply = execute(words);
-      execute(["PEXPIRE", words[3]!, String(before)]);
-      return reply;
-    }),
     "an unknown script is another error": refusing(/^EVALSHA 0/, "ERR no such script"),
     "an unknown script is no error": instead(/^EVALSHA/, (words, execute) =>
       words[1]!.startsWith("00") ? null : execute(words),
@@ -85,7 +74,6 @@ const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
   },
   DIALECT: {
     "NX GET overwrites": instead(nxGet, (words, execute) => execute(without(words, "NX", 1))),
-    "NX GET returns nothing": answering(nxGet, () => null),
     "NX GET returns a third value": answering(nxGet, (reply) => reply && "third"),
     "IFEQ is not known": refusing(/^SET .* IFEQ /),
     "IFEQ overwrites another value": instead(ifeq, (words, execute) =>
@@ -98,12 +86,11 @@ const faults: Readonly<Record<string, Readonly<Record<string, Bend>>>> = {
     "DELEX deletes nothing": instead(/^DELEX/, (words, execute) =>
       Number(execute(["GET", words[1]!]) === words[3]),
     ),
-    "DELEX deletes another value": instead(/^DELEX/, (words, execute) => execute(["DEL", words[1]!])),
     "DELEX says 1 where nothing was": answering(/^DELEX/, () => 1),
+    "DELEX deletes another value": instead(/^DELEX/, (words, execute) => execute(["DEL", words[1]!])),
     "the flag of scripts is refused": refusing(/#!lua flags/, "ERR Unexpected flag in script shebang"),
   },
   PIPELINE: {
-    "a pipeline fails": { pipeline: (outcomes) => outcomes.map(() => failed) },
     "one error fails a whole pipeline": {
       pipeline: (outcomes) =>
         outcomes.some((each) => "error" in each) ? outcomes.map(() => failed) : outcomes,

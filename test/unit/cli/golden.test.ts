@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { Idempotency, inspectKey, singleFlight } from "../../../src/idempotency/index.ts";
-import { type Endpoint, endpointsFromEnv, httpEndpoint, Redlock } from "../../../src/index.ts";
+import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { secretTag } from "../../../src/webhooks/index.ts";
 import { patient } from "../../support/beyond-tests.ts";
@@ -21,26 +21,18 @@ let folder: string;
 
 beforeAll(async () => {
   local = await start({ engine: "embedded", count: 3 });
-  redlock = clientOf("redlock");
+  redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()), wait: 0 });
   idempotency = new Idempotency(redlock);
   folder = await mkdtemp(join(tmpdir(), "redlock-edge-cli-"));
   const lines = Object.entries(local.env()).map(([name, value]) => `${name}="${value}"`);
   await writeFile(join(folder, ".dev.vars"), lines.join("\n"));
   await writeFile(join(folder, "other.vars"), "PORT=3000");
-  // The endpoints know the scripts from here on: a script that they do not know costs a request more.
-  await new Idempotency(clientOf("warm")).run("warm", { lock: "warm" }, () => 1);
-  for (const line of ["inspect a", "inspect --key a", "free a --yes", "forget --key a --yes", "doctor"]) {
-    await run(local, `${line} --prefix warm`);
-  }
 });
 beforeEach(() => on([1, 2, 3], "FLUSHALL"));
 afterAll(async () => {
   await local.close();
   await rm(folder, { recursive: true });
 });
-
-const clientOf = (prefix: string) =>
-  new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()), prefix, wait: 0 });
 
 const down = (...numbers: number[]) => {
   for (const number of numbers) local.endpoints[number - 1]!.faults.add({ fault: "status", status: 503 });
@@ -58,19 +50,12 @@ async function endLeases(...numbers: number[]) {
   for (const record of await records()) await on(numbers, "DEL", record);
 }
 
-/** Begins a run whose process dies, so that nobody renews its lease. */
-async function crash(key: string) {
-  let hasDied = false;
-  const endpoints = endpointsFromEnv(local.env()).map((options): Endpoint => {
-    const { send, ...endpoint } = httpEndpoint(options);
-    const dying: Endpoint["send"] = (...sent) => (hasDied ? new Promise(() => undefined) : send(...sent));
-    return { ...endpoint, send: dying };
-  });
+/** Begins a run that never ends. */
+async function begin(key: string) {
   const { attempts } = await inspectKey(idempotency, key);
-  const dying = new Idempotency(new Redlock({ ...patient, endpoints }), { maxAttempts: 9 });
-  void dying.run(key, () => new Promise<never>(() => undefined)).catch(() => undefined);
+  const counting = new Idempotency(redlock, { maxAttempts: 9, lease: 600_000 });
+  void counting.run(key, () => new Promise<never>(() => undefined)).catch(() => undefined);
   await expect.poll(async () => (await inspectKey(idempotency, key)).attempts).toBe(attempts + 1);
-  hasDied = true;
 }
 
 /** What happens before a scene, by its heading. */
@@ -89,10 +74,10 @@ const before: Readonly<Record<string, () => unknown>> = {
   "a semaphore": () => semaphore("partner").acquire(),
   "a complete run": () => idempotency.run("evt", () => "hidden-result"),
   "two endpoints have lost it": () => endLeases(2, 3),
-  "a run that began and did not end": () => crash("slow"),
+  "a run that began and did not end": () => begin("slow"),
   "it began twice, and its lease has ended": async () => {
     await endLeases(1, 2, 3);
-    await crash("slow");
+    await begin("slow");
     await endLeases(1, 2, 3);
   },
   "no record, but a value": async () => {
@@ -110,14 +95,14 @@ const before: Readonly<Record<string, () => unknown>> = {
     await endLeases(2, 3);
   },
   "only the count of its runs is left": async () => {
-    await crash("dead");
+    await begin("dead");
     await endLeases(1, 2, 3);
   },
-  "a run is under way": () => crash("running"),
+  "a run is under way": () => begin("running"),
   "a lock, a permit, a run": async () => {
     await redlock.acquire("invoice:42", { note: "nightly import" });
     await semaphore("partner").acquire();
-    await crash("slow");
+    await begin("slow");
   },
   "one endpoint has a rest": () => store(2, "redlock:lock:{rest}", `t${"2".repeat(32)}`),
   "a delivery was handled": async () => {
@@ -129,26 +114,27 @@ const before: Readonly<Record<string, () => unknown>> = {
 /** The endpoints, as `VARIABLES=` names them. */
 function variables(name: string): Record<string, string> {
   const [first, , third] = local.endpoints;
-  const one = (UPSTASH_REDIS_REST_URL: string, token: string) => {
-    return { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN: token };
+  const all = local.env();
+  const one = (UPSTASH_REDIS_REST_URL: string, UPSTASH_REDIS_REST_TOKEN: string) => {
+    return { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN };
   };
-  if (name === "none") return {};
-  if (name === "one") return one(third!.url, third!.token);
-  if (name === "public") return one("http://redis.example.invalid", "t");
   const wrong = {
     UPSTASH_REDIS_REST_TOKEN_1: first!.readOnlyToken,
     UPSTASH_REDIS_REST_TOKEN_2: "hidden-wrong",
     UPSTASH_REDIS_REST_URL_4: "redis://localhost:6379",
     UPSTASH_REDIS_REST_TOKEN_4: "any",
   };
-  const typo = { UPSTASH_REDIS_REST_URL_3: third!.url.slice("http://".length) };
-  const secrets = { STRIPE_WEBHOOK_SECRET: "whsec_hidden-1" };
-  return {
-    ...local.env(),
-    ...(name === "wrong" && wrong),
-    ...(name === "typo" && typo),
-    ...(name === "secret" && secrets),
+  const named: Record<string, Record<string, string>> = {
+    all,
+    none: {},
+    one: one(third!.url, third!.token),
+    public: one("http://redis.example.invalid", "t"),
+    wrong: { ...all, ...wrong },
+    typo: { ...all, UPSTASH_REDIS_REST_URL_3: third!.url.slice("http://".length) },
+    secret: { ...all, STRIPE_WEBHOOK_SECRET: "whsec_hidden-1" },
+    mixed: { REDIS_URL: "redis://localhost:1", REDIS_URL_1: "redis://localhost:2" },
   };
+  return named[name]!;
 }
 
 /** What a terminal shows after a line that is typed in a file. */
@@ -210,7 +196,6 @@ test("each command costs what docs/operations.md says", async () => {
   // In the dialect redis, it first shows that it can delete.
   expect(await costOf("forget --key paid --yes")).toBe(9);
   await complete();
-  await run(local, "inspect cost --dialect upstash");
   expect(await costOf("forget --key paid --yes --dialect upstash")).toBe(7);
   expect(await costOf("doctor --conformance")).toBe(81);
 });

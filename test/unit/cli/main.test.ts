@@ -22,21 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Runs the command in a shell, its output going where `into` says: standard error, and the exit code. */
-async function run(into: string): Promise<string> {
-  const command = `{ "$0" "$1" --help; echo "code $?" >&2; } ${into}`;
-  const child = spawn("/bin/sh", ["-c", command, process.execPath, join(folder, "cli.mjs")]);
-  let errors = "";
-  child.stderr.on("data", (text) => {
-    errors += text;
-  });
-  await once(child, "close");
-  return errors;
-}
-
-/** Runs the command with variables in a folder of its own: its output, and the exit code. */
-async function runIn(cwd: string, args: readonly string[], env: Record<string, string>) {
-  const child = spawn(process.execPath, [join(folder, "cli.mjs"), ...args], { cwd, env });
+/** Runs a command line in a folder, in which `redlock` is the command. */
+async function shell(line: string, cwd: string = folder, env: Record<string, string> = {}) {
+  const command = `cli="$1"; redlock() { "$0" "$cli" "$@"; }; ${line}`;
+  const child = spawn("/bin/sh", ["-c", command, process.execPath, join(folder, "cli.mjs")], { cwd, env });
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (text += piece));
   const [code] = await once(child, "close");
@@ -44,7 +33,7 @@ async function runIn(cwd: string, args: readonly string[], env: Record<string, s
 }
 
 test("says which package to install if the project has no Redis client", async () => {
-  const { code, text } = await runIn(folder, ["doctor"], { REDIS_URL: "redis://:hidden@localhost:1" });
+  const { code, text } = await shell("redlock doctor", folder, { REDIS_URL: "redis://:hidden@localhost:1" });
   expect(code).toBe(2);
   expect(text).toMatch(/needs a Redis client in .*: npm install ioredis, or npm install redis/);
   expect(text).not.toContain("hidden");
@@ -54,14 +43,15 @@ test.each(["ioredis", "redis"])("ends although a client of %s tries to connect",
   const project = join(folder, name);
   await mkdir(join(project, "node_modules"), { recursive: true });
   await symlink(resolve("node_modules", name), join(project, "node_modules", name), "dir");
-  const { code, text } = await runIn(project, ["inspect", "a"], { REDIS_URL: "redis://localhost:1" });
+  const { code, text } = await shell("redlock inspect a", project, { REDIS_URL: "redis://localhost:1" });
   expect([code, text]).toEqual([1, expect.stringMatching(/localhost:1 +error .*ECONNREFUSED/)]);
 });
 
 test.runIf(existsSync("/dev/full"))("exits with 1 where its output cannot be written", async () => {
-  expect(await run(">/dev/full")).toMatch(/^redlock-edge: standard output: ENOSPC.*\ncode 1\n$/);
+  const { code, text } = await shell("redlock --help >/dev/full");
+  expect([code, text]).toEqual([1, expect.stringMatching(/^redlock-edge: standard output: ENOSPC/)]);
 });
 
 test("a reader that ends first is no failure", async () => {
-  expect(await run("| true")).toBe("code 0\n");
+  expect(await shell("{ redlock --help; echo code $? >&2; } | true")).toMatchObject({ text: "code 0\n" });
 });
