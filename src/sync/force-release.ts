@@ -19,18 +19,18 @@ import {
 import { checkSyncOptions, type SyncOptions, syncSchema } from "./internal/hold.ts";
 import { slotsOf } from "./semaphore.ts";
 
-/** The keys of each synchronizer. `shows`: a name is in use while one of them is there. `freed`: those that go. */
+/** The keys of each synchronizer that are freed. */
 export const kindsOf = {
-  Semaphore: { shows: ["limit"], freed: ["limit"] },
-  ReadWriteLock: { shows: ["read-write"], freed: ["read-write", "writers"] },
-  FairLock: { shows: ["fair"], freed: ["fair", "queue"] },
-  ReentrantLock: { shows: ["reentrant"], freed: ["reentrant"] },
-  CountDownLatch: { shows: ["latch"], freed: ["latch"] },
-  CyclicBarrier: { shows: ["barrier"], freed: ["barrier"] },
+  Semaphore: ["limit"],
+  ReadWriteLock: ["read-write", "writers"],
+  FairLock: ["fair", "queue"],
+  ReentrantLock: ["reentrant"],
+  CountDownLatch: ["latch"],
+  CyclicBarrier: ["barrier"],
   // The fence stays, because later runs must have larger ones.
-  once: { shows: ["once"], freed: ["once", "once-end"] },
-  // Messages may wait while nobody has the turn.
-  Mailbox: { shows: ["mailbox", "mailbox-order"], freed: ["mailbox"] },
+  once: ["once", "once-end"],
+  // The messages stay.
+  Mailbox: ["mailbox"],
 } as const;
 
 /** The name that a synchronizer is imported by. */
@@ -72,7 +72,7 @@ export async function forceRelease(
   const settings = settingsOf(redlock, { ttl: defaultTtl }, options);
   if (kind === "CountDownLatch") return supersede(settings, { kind: "latch", name }, laterEpoch);
   if (kind === "CyclicBarrier") return supersede(settings, { kind: "barrier", name }, laterRun);
-  const keys = kindsOf[kind].freed.map((part) => keyOf(settings.prefix, part, name));
+  const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
   // Nobody knows the largest limit in use.
   if (kind === "Semaphore") keys.push(...slotsOf(settings, name));
   // The second key of `once` outlives its interval.
