@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { redisServer } from "../../../test/support/redis-servers.ts";
+import { start } from "../../src/index.ts";
 import { oneEndpoint } from "./one-endpoint.ts";
 
 type Words = readonly (string | number)[];
@@ -70,6 +71,16 @@ describe.skipIf(!redisServer)("Upstash's additions to Redis 7", () => {
     expect(await run("TTL", "key")).toEqual({ result: 100 });
     expect(await run("SET", "key", "newest", "IFEQ", "newer", "GET")).toEqual({ result: "newer" });
     expect(await run("TTL", "key")).toEqual({ result: -1 });
+  });
+
+  test("are not there in the dialect redis, which is the server as it is", async () => {
+    await using local = await start({ count: 1, engine: "redis", dialect: "redis" });
+    const [endpoint] = local.endpoints;
+    const script = ["EVAL", `${flag}return 1`, 0];
+    await expect(endpoint.execute(script)).rejects.toThrow("Unexpected flag");
+    // Redis 8.4 has it.
+    const [known] = (await endpoint.execute(["COMMAND", "INFO", "DELEX"])) as [unknown];
+    if (known === null) await expect(endpoint.execute(["DELEX", "key"])).rejects.toThrow("unknown command");
   });
 
   test("base64 has the exact bytes of a value that is no text", async () => {
