@@ -1,16 +1,17 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { get } from "node:http";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
 import { inspect } from "../../../src/inspect/index.ts";
+import { FairLock, Mailbox, ReadWriteLock, ReentrantLock, Semaphore } from "../../../src/sync/index.ts";
 import { patient } from "../../../test/support/beyond-tests.ts";
 import { gate } from "../../../test/support/link.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
-import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
-import { type DevPage, openPage } from "../../src/page/server.ts";
+import { type LocalEndpoints, start } from "../../src/index.ts";
+import { openPage } from "../../src/page/server.ts";
 import type { PageState } from "../../src/page/state.ts";
 
 let closers: (() => Promise<void>)[] = [];
@@ -19,46 +20,28 @@ afterEach(async () => {
   closers = [];
 });
 
-interface Stand {
-  readonly local: LocalEndpoints;
-  readonly first: LocalEndpoint;
-  readonly page: DevPage;
-  readonly redlock: Redlock;
-  ask(path: string, init?: RequestInit): Promise<Response>;
-  state(): Promise<PageState>;
-}
-
-async function open(engine: "redis" | "embedded", count = 3): Promise<Stand> {
-  const local = await start({ engine, count });
+async function open(engine: "redis" | "embedded", count = 3) {
+  const local: LocalEndpoints = await start({ engine, count });
   closers.push(() => local.close());
   const script = async () => "script();\n//# sourceMappingURL=page.js.map\n";
   const page = await openPage(local, { script });
   closers.push(() => page.close());
-  const [first] = local.endpoints as [LocalEndpoint];
+  const [first] = local.endpoints;
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, page.url), { headers: { authorization: `Bearer ${first.token}` }, ...init });
-  return {
-    local,
-    first,
-    page,
-    redlock: new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()) }),
-    ask,
-    state: async () => (await ask("/api/state")).json() as Promise<PageState>,
-  };
+  /** Asks for states until one fulfils a condition. */
+  const find = (condition: (state: PageState) => boolean) =>
+    until(async () => {
+      const state = (await (await ask("/api/state")).json()) as PageState;
+      return condition(state) ? state : undefined;
+    }, "a state of the page");
+  const redlock = new Redlock({ ...patient, endpoints: endpointsFromEnv(local.env()) });
+  return { local, first, page, redlock, ask, find };
 }
-
-/** Asks for states until one fulfils a condition. */
-const finder = (stand: Stand) => (condition: (state: PageState) => boolean) =>
-  until(async () => {
-    const state = await stand.state();
-    return condition(state) ? state : undefined;
-  }, "a state of the page");
 
 describe.each(engines)("the page of endpoints on %s", (engine) => {
   test("shows what is held as inspect does, without a request, and how it ends", async () => {
-    const stand = await open(engine);
-    const { local, redlock } = stand;
-    const find = finder(stand);
+    const { local, redlock, find } = await open(engine);
     const lock = await redlock.acquire("invoice:{42}", { ttl: 30_000, fencing: true });
     const counts = () => local.endpoints.map(({ log }) => [log.requests, log.billed]);
     await find(({ locks }) => locks[0]?.shares.join() === "same,same,same");
@@ -70,13 +53,8 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
     expect(held.endpoints.map(({ requests, billed }) => [requests, billed])).toEqual(before);
     const { holder } = await inspect(redlock, "invoice:{42}");
     const [row] = held.locks;
-    expect(row).toMatchObject({
-      kind: "lock",
-      held: true,
-      resource: "invoice:{42}",
-      holder,
-      fence: lock.fence,
-    });
+    const shown = { kind: "lock", held: true, resource: "invoice:{42}", holder, fence: lock.fence };
+    expect(row).toMatchObject(shown);
     expect(row!.until - held.now).toBeGreaterThan(20_000);
     expect(row!.until - held.now).toBeLessThanOrEqual(30_000);
     await find(({ locks }) => locks[0]?.client === `node ${process.pid}`);
@@ -89,60 +67,46 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
     expect(JSON.stringify(state)).not.toContain(lock.token);
   });
 
-  test("shows idempotency records, and finds what others have stored", async () => {
-    const stand = await open(engine, 1);
-    const { redlock, first } = stand;
+  test("finds what others have stored, and shows idempotency records, also one that may be dead", async () => {
+    const { redlock, first, find } = await open(engine, 1);
     // Not over HTTP, and among many keys: only a walk finds it.
     for (let index = 0; index < 300; index++) await first.execute(["SET", `other:${index}`, "x"]);
     await first.execute(["SET", "my:lock:{quiet}", "somebody", "PX", 60_000]);
-    const find = finder(stand);
     const state = await find(({ locks }) => locks.length === 1);
     expect(state.locks[0]).toMatchObject({ resource: "quiet", held: true });
     expect(state.requests).toEqual([]);
-    // The page may see the record before the handler begins.
-    const end = gate();
-    const run = new Idempotency(redlock).run("evt", () => end.passed);
-    const pending = await find(({ records }) => records[0]?.state === "pending");
-    expect(pending.records[0]?.key).toMatch(/^key [0-9a-f]{12}$/);
-    end.open();
-    await run;
-    const done = await find(({ records }) => records[0]?.state === "complete");
-    expect(done.records).toHaveLength(1);
     await first.execute(["DEL", "my:lock:{quiet}"]);
     await find(({ locks }) => locks.length === 0);
-    await stand.ask("/", { method: "GET" });
-    await fetch(first.url, {
-      method: "POST",
-      headers: { authorization: `Bearer ${first.token}` },
-      body: JSON.stringify(["FLUSHALL"]),
-    });
-    await find(({ records }) => records.length === 0);
+    const idempotency = new Idempotency(redlock, { maxAttempts: 2, maxHold: 0 });
+    const end = gate();
+    const run = idempotency.run("evt", () => end.passed);
+    const isPending = ({ records: [record] }: PageState) =>
+      record?.state === "pending" && record.attempts === 1;
+    const { records } = await find(isPending);
+    expect(records).toMatchObject([{ key: expect.stringMatching(/^key [0-9a-f]{12}$/) }]);
+    end.open();
+    await run;
+    await find((found) => found.records[0]?.state === "complete");
+    await first.execute(["FLUSHALL"]);
+    await find((found) => found.records.length === 0);
+    void idempotency.run("evt", () => new Promise<never>(() => undefined)).catch(() => undefined);
+    await find(isPending);
+    await first.execute(["DEL", ...((await first.execute(["KEYS", "redlock:idem:*"])) as string[])]);
+    const dead = await find((found) => found.records[0]?.state === "unfinished");
+    expect(dead.records).toMatchObject([{ attempts: 1, key: records[0]!.key }]);
+    expect(dead.requests.map(({ operation }) => operation)).toContain("count");
   });
 
-  test("shows who holds many locks that one client acquires at once, and a key that may be dead", async () => {
-    const stand = await open(engine);
-    const find = finder(stand);
+  test("shows who holds many locks that one client acquires at once", async () => {
+    const { redlock, find } = await open(engine);
     const names = Array.from({ length: 12 }, (_, index) => `job:${index}`);
-    await Promise.all(names.map((name) => stand.redlock.acquire(name, { ttl: 60_000 })));
+    await Promise.all(names.map((name) => redlock.acquire(name, { ttl: 60_000 })));
     const client = `node ${process.pid}`;
     await find(({ locks }) => locks.filter((lock) => lock.held && lock.client === client).length === 12);
-    const idempotency = new Idempotency(stand.redlock, { maxAttempts: 2, maxHold: 0 });
-    void idempotency.run("evt", () => new Promise<never>(() => undefined)).catch(() => undefined);
-    const begun = await find(({ records }) => records[0]?.attempts === 1);
-    expect(begun.records).toMatchObject([{ state: "pending" }]);
-    for (const endpoint of stand.local.endpoints) {
-      const records = (await endpoint.execute(["KEYS", "redlock:idem:*"])) as string[];
-      for (const name of records) await endpoint.execute(["DEL", name]);
-    }
-    const ended = await find(({ records }) => records[0]?.state === "unfinished");
-    expect(ended.records).toMatchObject([{ attempts: 1, key: begun.records[0]!.key }]);
-    expect(ended.requests.map(({ operation }) => operation)).toContain("count");
   });
 
   test("stops and starts an endpoint, with its data and without", async () => {
-    const stand = await open(engine);
-    const { redlock, ask, first } = stand;
-    const find = finder(stand);
+    const { redlock, ask, first, find } = await open(engine);
     await redlock.acquire("a", { ttl: 60_000 });
     await find(({ locks }) => locks[0]?.shares.join() === "same,same,same");
     const post = async (action: string) =>
@@ -164,9 +128,7 @@ describe.each(engines)("the page of endpoints on %s", (engine) => {
 
 describe("the page's server", () => {
   test("records requests, and replaces faults", async () => {
-    const stand = await open("embedded");
-    const { redlock, ask, first } = stand;
-    const find = finder(stand);
+    const { redlock, ask, first, find } = await open("embedded");
     const faults = async (body: unknown) =>
       (await ask("/api/endpoints/1/faults", { method: "POST", body: JSON.stringify(body) })).status;
     const rule = { fault: "drop-reply", command: "EVAL", reset: true };
@@ -181,14 +143,32 @@ describe("the page's server", () => {
     await find(({ endpoints }) => endpoints[0]!.faults.length === 0);
   });
 
+  test("shows who holds each kind of lock, and its note, but no token", async () => {
+    const { redlock, find } = await open("embedded", 1);
+    const lock = await redlock.acquire("a", { note: "nightly\nreport" });
+    await new Semaphore(redlock, "a", { limit: 1 }).acquire();
+    await new FairLock(redlock, "a").acquire();
+    await new ReadWriteLock(redlock, "a").acquireWrite();
+    await new ReentrantLock(redlock, "a").acquire();
+    void new Mailbox(redlock, "a").post({ id: "m", value: 1 }, () => new Promise(() => undefined));
+    const state = await find(({ locks }) => locks.length === 6);
+    const { holder } = await inspect(redlock, "a");
+    const hash = expect.stringMatching(/^[0-9a-f]{12}$/);
+    expect(Object.fromEntries(state.locks.map((row) => [row.kind, row.holder]))).toEqual({
+      ...{ lock: holder, "semaphore slot 0": hash, "fair lock": hash, turn: hash },
+      ...{ "read-write lock": "1 holder", "reentrant lock": "1 holder" },
+    });
+    expect(state.locks.map(({ note }) => note)).toContain("nightly\nreport");
+    expect(JSON.stringify(state)).not.toContain(lock.token);
+  });
+
   test("gives the files to everybody on this machine, and nothing else without the full token", async () => {
     const { ask, first, page } = await open("embedded", 1);
     const index = await fetch(page.url);
     expect(await index.text()).toContain('<script type="module" src="/page.js">');
-    expect(index.headers.get("content-security-policy")).toMatch(
-      /^default-src 'none'; script-src 'self'; style-src/,
-    );
-    expect(index.headers.get("content-security-policy")).not.toContain("unsafe");
+    const policy = index.headers.get("content-security-policy");
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src/);
+    expect(policy).not.toContain("unsafe");
     expect(await (await ask("/page.js")).text()).toBe("script();\n");
     expect((await ask("/page.css")).headers.get("content-type")).toContain("text/css");
     for (const path of ["/api/state", "/api/endpoints/1/faults", "/api/endpoints/1/stop", "/x"]) {
@@ -206,24 +186,15 @@ describe("the page's server", () => {
 
   test("refuses a request that names another host", async () => {
     const { first, page } = await open("embedded", 1);
-    const port = Number(new URL(page.url).port);
-    const statusFor = async (host: string, target = "/api/state") => {
-      const socket = connect(port, "127.0.0.1");
-      socket.write(
-        `GET ${target} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${first.token}\r\nconnection: close\r\n\r\n`,
-      );
-      const [data] = (await once(socket, "data")) as [Buffer];
-      socket.destroy();
-      return Number(data.toString().split(" ")[1]);
+    const { port } = new URL(page.url);
+    const authorization = `Bearer ${first.token}`;
+    const statusFor = async (host: string, path = "/api/state") => {
+      const [response] = await once(get({ port, path, headers: { host, authorization } }), "response");
+      return response.resume().statusCode;
     };
     for (const host of [`127.0.0.1:${port}`, "localhost", `[::1]:${port}`])
       expect(await statusFor(host)).toBe(200);
-    for (const host of [
-      "evil.example",
-      `evil.example:${port}`,
-      "127.evil.example",
-      "localhost.evil.example",
-    ]) {
+    for (const host of ["evil.example", `evil.example:${port}`, "127.evil.example"]) {
       expect([host, await statusFor(host), await statusFor(host, "/")]).toEqual([host, 403, 403]);
     }
   });
