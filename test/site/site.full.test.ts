@@ -83,10 +83,10 @@ it("has every page as Markdown, and an index of the docs for language models", a
 });
 
 it("shows an example's programs on its page", async () => {
-  const cron = await textOf("examples/cron/index.md");
-  expect(cron).toContain("](#intervalmjs)");
-  expect(cron).toContain(await readFile("examples/cron/interval.mjs", "utf8").then((text) => text.trim()));
-  expect(await textOf("examples/cron/index.html")).toContain('id="intervalmjs"');
+  const agent = await textOf("examples/agent/index.md");
+  expect(agent).toContain("](#agentts)");
+  expect(agent).toContain(await readFile("examples/agent/agent.ts", "utf8").then((text) => text.trim()));
+  expect(await textOf("examples/agent/index.html")).toContain('id="agentts"');
 });
 
 describe.skipIf(chromiumPath === undefined)("in a browser", () => {
