@@ -7,19 +7,23 @@ interface Client {
 }
 
 /** One announcement of a debounced call, with what happened to it on the wire. Times are virtual ms. */
-export interface Announcement {
+export class Announcement {
   /** The client that sent it. */
   readonly by: string;
   readonly key: string;
-  readonly text: string;
   /** When it was sent to any server. */
-  readonly sent: number[];
+  readonly sent: number[] = [];
   /** Since when a server has it, or a later one that replaced it. */
-  readonly standing: Map<object, number>;
+  readonly standing = new Map<object, number>();
   /** When a server last stored it. */
-  readonly stored: Map<object, number>;
+  readonly stored = new Map<object, number>();
   /** The answers of the servers. */
-  readonly answers: { readonly server: object; readonly at: number; readonly granted: boolean }[];
+  readonly answers: { readonly server: object; readonly at: number; readonly granted: boolean }[] = [];
+
+  constructor(by: string, key: string) {
+    this.by = by;
+    this.key = key;
+  }
 }
 
 /** Records the announcements of debounced calls. */
@@ -37,7 +41,7 @@ export class Announcements {
     if (isWithdrawal(ttl)) return;
     const key = keys[0]!;
     const announcement = entryOf(this.#byText, text, () => {
-      const first = { by, key, text, sent: [], standing: new Map(), stored: new Map(), answers: [] };
+      const first = new Announcement(by, key);
       this.#last.set(`${by} ${key}`, first);
       return first;
     });

@@ -16,8 +16,9 @@ export async function meetCrowd({ world, scenario, actors }: SharedContext): Pro
   actor.process.timeout = 0;
   const options = { wait, timeout, ttl: 600_000 };
   const names = Array.from({ length: callers }, (_, number) => `crowd-${number}`);
-  const calls = names.map((name) => actor.redlock.acquire(name, options));
-  const ended = await endOf(world, Promise.allSettled(calls));
+  const calls = Promise.allSettled(names.map((name) => actor.redlock.acquire(name, options)));
+  await world.scheduler.settle(calls, 60_000);
+  const ended = await calls;
   // What is to be rolled back has been by then.
   await world.scheduler.run(world.now + 3 * timeout);
   const refused = names.filter((_, index) => ended[index]!.status === "rejected");
@@ -34,17 +35,5 @@ export async function meetCrowd({ world, scenario, actors }: SharedContext): Pro
     () => `${standing.length} of a crowd stand; ${what}`,
   );
   for (const server of world.servers) server.pace = 0;
-  await endOf(world, Promise.all(granted.map((lock) => lock.release())));
-}
-
-async function endOf<Result>(
-  { scheduler, now }: SharedContext["world"],
-  work: Promise<Result>,
-): Promise<Result> {
-  let isOver = false;
-  void work.then(() => {
-    isOver = true;
-  });
-  await scheduler.run(now + 60_000, () => isOver);
-  return work;
+  await world.scheduler.settle(Promise.all(granted.map((lock) => lock.release())), 60_000);
 }

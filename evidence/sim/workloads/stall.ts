@@ -35,9 +35,8 @@ export async function meetStall({ world, scenario, actors }: SharedContext): Pro
     }
     return ends;
   };
-  const isOver = await play(process);
-  await world.scheduler.run(world.now + 120_000, isOver);
-  world.check("calls end", isOver(), () => "not after a stall");
+  const isOver = await world.scheduler.settle(play(process), 120_000);
+  world.check("calls end", isOver, () => "not after a stall");
   // What is to be rolled back has been by then.
   await world.scheduler.run(world.now + 3 * patience);
   const standing = names.filter((name) =>
@@ -46,27 +45,19 @@ export async function meetStall({ world, scenario, actors }: SharedContext): Pro
   world.check("nothing is abandoned", standing.length === 0, () => `${standing.length} stand after a stall`);
   for (const server of world.servers) server.pace = 0;
 
-  /** Returns whether it is over. */
-  async function play(own: Process): Promise<() => boolean> {
-    let over = false;
-    const run = async () => {
-      const before = await load(500);
-      for (const client of still) client.standStill(stall!.ms);
-      const during = await load(stall!.ms);
-      const queued = Math.max(...clients.map(({ unanswered }) => unanswered));
-      world.check("requests are bounded", queued <= 250, () => `${queued} commands are queued`);
-      during.push(...(await load(patience)));
-      const foreign = foreignTime(clients, own);
-      const failed = (await Promise.all(await load(500))).filter((message) => message !== "");
-      world.check("waiters are served", failed.length === 0, () => `${failed.length}: ${failed[0]}`);
-      const ms = await foreign;
-      world.check("waiters are served", ms <= patience, () => `the application waits for ${ms} ms`);
-      await Promise.all([...before, ...during]);
-    };
-    void run().then(() => {
-      over = true;
-    });
-    return () => over;
+  async function play(own: Process): Promise<void> {
+    const before = await load(500);
+    for (const client of still) client.standStill(stall!.ms);
+    const during = await load(stall!.ms);
+    const queued = Math.max(...clients.map(({ unanswered }) => unanswered));
+    world.check("requests are bounded", queued <= 250, () => `${queued} commands are queued`);
+    during.push(...(await load(patience)));
+    const foreign = foreignTime(clients, own);
+    const failed = (await Promise.all(await load(500))).filter((message) => message !== "");
+    world.check("waiters are served", failed.length === 0, () => `${failed.length}: ${failed[0]}`);
+    const ms = await foreign;
+    world.check("waiters are served", ms <= patience, () => `the application waits for ${ms} ms`);
+    await Promise.all([...before, ...during]);
   }
 }
 

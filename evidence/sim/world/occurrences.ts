@@ -1,5 +1,3 @@
-import { type Assumption, assumptions, type Invariant, invariants } from "./invariants.ts";
-
 /** An event that is expected in so many seeds of a run must occur in it. One run in e^20 lacks it by chance. */
 const expected = 20;
 
@@ -20,11 +18,3 @@ export function missing(
     !occurred.has(event) && seeds * share >= expected ? [event] : [],
   );
 }
-
-/** Each assumption with the invariants that may break without it. */
-export const allowed: readonly { readonly assumption: Assumption; readonly invariant: Invariant }[] =
-  assumptions.flatMap((assumption) =>
-    (Object.keys(invariants) as Invariant[])
-      .filter((invariant) => (invariants[invariant] as readonly Assumption[]).includes(assumption))
-      .map((invariant) => ({ assumption, invariant })),
-  );

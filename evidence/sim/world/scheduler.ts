@@ -33,6 +33,17 @@ export class Scheduler extends EventQueue {
     });
   }
 
+  /** Lets time pass until a promise has settled, or for so many ms. @returns whether it has settled */
+  async settle(work: Promise<unknown>, within: number): Promise<boolean> {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+    };
+    work.then(end, end);
+    await this.run(this.now + within, () => isOver);
+    return isOver;
+  }
+
   /** Runs the next event that is due by `until`, and the quiet ones before it, or returns false. */
   #next(until: number): boolean {
     do {
