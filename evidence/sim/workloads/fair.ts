@@ -50,8 +50,7 @@ export class FairWorkload extends HoldWorkload {
       rounds: 5,
       // Pauses grow with the queue.
       pauses: this.shared.world.processes.length,
-      acquire: (given, note) => lock.acquire({ ...given, note }),
-      tryAcquire: (given, note) => lock.tryAcquire({ ...given, note }),
+      acquire: (how, given, note) => lock[how]({ ...given, note }),
     });
   }
 

@@ -51,8 +51,8 @@ export interface Way<H> extends Kind {
   readonly longestPause?: number | undefined;
   /** By how much a pause may be longer than the backoff's. Default 1. */
   readonly pauses?: number;
-  acquire(options: Options, note: string | undefined): Promise<H>;
-  tryAcquire(options: Options, note: string | undefined): Promise<H | null>;
+  /** Acquires it, or tries to once. */
+  acquire(how: "acquire" | "tryAcquire", options: Options, note: string | undefined): Promise<H | null>;
   /** Called when the call has ended, before its end is judged. */
   readonly ended?: () => void;
   /** What happens while it is held, before it is used. */
@@ -129,7 +129,10 @@ export abstract class HoldWorkload<H extends CommonHandle = Handle> implements W
       bound: (once ? 0 : wait) + rounds * Math.min(timeout, ttl),
       waits: { timeout, backoff, rounds, longestPause },
       codes,
-      run: () => (once ? way.tryAcquire({ ...options, wait: 0 }, note) : way.acquire(options, note)),
+      run: () =>
+        once
+          ? way.acquire("tryAcquire", { ...options, wait: 0 }, note)
+          : way.acquire("acquire", options, note),
       signal,
     });
     way.ended?.();

@@ -36,12 +36,10 @@ export class ReadWriteWorkload extends HoldWorkload {
       rounds: 5,
       // A writer must ask before its announcement expires.
       longestPause: reads ? undefined : 1_000,
-      acquire: (given) => {
-        if (reads) return lock.acquireRead(given);
-        this.#writes(given.backoff.max, given.timeout);
-        return lock.acquireWrite(given);
+      acquire: (how, given) => {
+        if (how === "acquire" && !reads) this.#writes(given.backoff.max, given.timeout);
+        return lock[`${how}${reads ? "Read" : "Write"}`](given);
       },
-      tryAcquire: (given) => (reads ? lock.tryAcquireRead(given) : lock.tryAcquireWrite(given)),
       ended: () => this.#checkAnnouncements(),
     });
   }
@@ -122,8 +120,7 @@ export class ReentrantWorkload extends HoldWorkload {
       group: owner,
       what: `enter as ${owner}`,
       rounds: 4,
-      acquire: (given) => lock.acquire(given),
-      tryAcquire: (given) => lock.tryAcquire(given),
+      acquire: (how, given) => lock[how](given),
       inside: async () => {
         if (depth === 2 || !actor.draw.chance(0.4)) return;
         this.shared.world.count("entered again");
@@ -158,8 +155,7 @@ export class SemaphoreWorkload extends HoldWorkload<Permit> {
       what: `acquire a permit of ${limit}`,
       // Each slot may be tried once more when the waiting is over.
       rounds: limit + 4,
-      acquire: (given, note) => semaphore.acquire({ ...given, note }),
-      tryAcquire: (given, note) => semaphore.tryAcquire({ ...given, note }),
+      acquire: (how, given, note) => semaphore[how]({ ...given, note }),
     });
   }
 

@@ -57,8 +57,7 @@ export class LockWorkload extends HoldWorkload<Lock> {
       key: keyOf("lock", resources[0]!),
       what: `acquire ${resources}`,
       rounds: 4,
-      acquire: (given, note) => redlock.acquire(resources, { ...given, note, fencing }),
-      tryAcquire: (given, note) => redlock.tryAcquire(resources, { ...given, note, fencing }),
+      acquire: (how, given, note) => redlock[how](resources, { ...given, note, fencing }),
       update: (lock) => updateAccount(actor, lock),
       passOn: scenario.handingOff ? (held, timeout) => handOff(actor, { ...held, timeout }) : undefined,
     });
