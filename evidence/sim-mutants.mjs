@@ -29,15 +29,12 @@ const queue = chosen.values();
 const found = new Map();
 await Promise.all(Array.from({ length: jobs }, tryMutants));
 
-const last = Math.max(1, ...[...found.values()].map(({ seed }) => seed));
-console.log(`\nThe sound library, seeds 1 … ${last}:`);
+console.log("\nThe sound library at these seeds:");
 const alarms = [];
 await simulateAll(
-  seedsUpTo(last),
+  [...found.values()].map(({ seed }) => ({ seed })),
   ({ seed, violations }) => alarms.push(...violations.map((v) => ({ seed, ...v }))),
-  {
-    jobs,
-  },
+  { jobs },
 );
 for (const { seed, invariant, detail } of alarms) {
   console.log(`  FALSE ALARM ${invariant}: ${detail}\n    node evidence/sim.mjs --seed ${seed} --trace`);
@@ -45,7 +42,7 @@ for (const { seed, invariant, detail } of alarms) {
 if (alarms.length === 0) console.log("  no violation");
 
 const missed = chosen.filter(({ name }) => !found.has(name));
-console.log(`\n${found.size} of ${chosen.length} mutants noticed, the last after ${last} seeds.`);
+console.log(`\n${found.size} of ${chosen.length} mutants noticed.`);
 for (const { name } of missed) console.log(`NOT NOTICED within ${limit} seeds: ${name}`);
 if (write) await record();
 process.exitCode = missed.length + alarms.length > 0 ? 1 : 0;
@@ -64,12 +61,9 @@ async function listMutants() {
 async function tryMutants() {
   for (const mutant of queue) {
     const began = Date.now();
-    const seeds = seedsUpTo(limit).filter(({ seed }) => concerns(mutant, themeOf(seed)));
-    const { seed, invariant, others } = await hunt(
-      mutant,
-      seeds.map((each) => each.seed),
-      20_000,
-    );
+    const seeds = Array.from({ length: limit }, (_, index) => index + 1);
+    const concerned = seeds.filter((each) => concerns(mutant, themeOf(each)));
+    const { seed, invariant, others } = await hunt(mutant, concerned, 20_000);
     const took = `${((Date.now() - began) / 1_000).toFixed(1)} s`;
     if (seed) found.set(mutant.name, { seed, invariant });
     const by = seed ? `${String(seed).padStart(5)}  ${invariant}` : "    –  NOT NOTICED";
@@ -88,10 +82,6 @@ async function record() {
   });
   // A line each, so that a diff shows which have changed.
   await writeFile(caughtFile, `{\n${rows.join(",\n")}\n}\n`);
-}
-
-function seedsUpTo(most) {
-  return Array.from({ length: most }, (_, index) => ({ seed: index + 1 }));
 }
 
 function readOptions() {
