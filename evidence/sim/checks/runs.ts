@@ -2,9 +2,6 @@ import { createHash } from "node:crypto";
 import { entryOf } from "../field.ts";
 import type { World } from "../world/world.ts";
 
-/** What the histories need of their world. */
-type Checks = Pick<World, "now" | "check" | "violate">;
-
 /**
  * What has happened to one idempotency key, since its result was last removed: the values its handlers returned, and
  * the values its callers got.
@@ -24,13 +21,13 @@ class RunHistory {
 
 /** The histories of all idempotency keys of a world. */
 export class RunHistories {
-  readonly #world: Checks;
+  readonly #world: World;
   readonly #histories = new Map<string, RunHistory>();
   readonly #lastRemoval: (key: string) => number;
   #serial = 0;
 
   /** @param lastRemoval when something stored at a key in Redis was last removed on any server. Default: never */
-  constructor(world: Checks, lastRemoval: (key: string) => number = () => Number.NEGATIVE_INFINITY) {
+  constructor(world: World, lastRemoval: (key: string) => number = () => Number.NEGATIVE_INFINITY) {
     this.#world = world;
     this.#lastRemoval = lastRemoval;
   }

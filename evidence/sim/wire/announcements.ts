@@ -1,10 +1,8 @@
 import { entryOf, quorumOf } from "../field.ts";
+import type { Process } from "../world/process.ts";
+import type { Server } from "../world/server.ts";
+import type { World } from "../world/world.ts";
 import type { Request } from "./request.ts";
-
-/** A client of the library. */
-interface Client {
-  readonly name: string;
-}
 
 /** One announcement of a debounced call, with what happened to it on the wire. Times are virtual ms. */
 export class Announcement {
@@ -14,11 +12,11 @@ export class Announcement {
   /** When it was sent to any server. */
   readonly sent: number[] = [];
   /** Since when a server has it, or a later one that replaced it. */
-  readonly standing = new Map<object, number>();
+  readonly standing = new Map<Server, number>();
   /** When a server last stored it. */
-  readonly stored = new Map<object, number>();
+  readonly stored = new Map<Server, number>();
   /** The answers of the servers. */
-  readonly answers: { readonly server: object; readonly at: number; readonly granted: boolean }[] = [];
+  readonly answers: { readonly server: Server; readonly at: number; readonly granted: boolean }[] = [];
 
   constructor(by: string, key: string) {
     this.by = by;
@@ -28,16 +26,16 @@ export class Announcement {
 
 /** Records the announcements of debounced calls. */
 export class Announcements {
-  readonly #world: { readonly servers: readonly object[]; readonly now: number };
+  readonly #world: World;
   readonly #byText = new Map<string, Announcement>();
   /** The last one, by client and key. */
   readonly #last = new Map<string, Announcement>();
 
-  constructor(world: { readonly servers: readonly object[]; readonly now: number }) {
+  constructor(world: World) {
     this.#world = world;
   }
 
-  sent({ name: by }: Client, { keys, value: text, ttl }: Request): void {
+  sent({ name: by }: Process, { keys, value: text, ttl }: Request): void {
     if (isWithdrawal(ttl)) return;
     const key = keys[0]!;
     const announcement = entryOf(this.#byText, text, () => {
@@ -48,7 +46,7 @@ export class Announcements {
     announcement.sent.push(this.#world.now);
   }
 
-  executed(server: object, request: Request, granted: boolean): void {
+  executed(server: Server, request: Request, granted: boolean): void {
     const { value, ttl = 0 } = request;
     if (!granted) return;
     if (isWithdrawal(ttl)) {
@@ -67,19 +65,19 @@ export class Announcements {
     if (isRenewed) stored.set(server, this.#world.now);
   }
 
-  answered(server: object, { value, ttl }: Request, granted: boolean): void {
+  answered(server: Server, { value, ttl }: Request, granted: boolean): void {
     if (isWithdrawal(ttl)) return;
     this.#byText.get(value)!.answers.push({ server, at: this.#world.now, granted });
   }
 
   /** A server removed an announcement, and with it all that the announcement had replaced. */
-  #removed(server: object, { keys, value }: Request): void {
+  #removed(server: Server, { keys, value }: Request): void {
     if (!this.#byText.has(value)) return;
     for (const { key, standing } of this.#byText.values()) if (key === keys[0]) standing.delete(server);
   }
 
   /** The last announcement of a client for a key. */
-  last({ name }: Client, key: string): Announcement | undefined {
+  last({ name }: Process, key: string): Announcement | undefined {
     return this.#last.get(`${name} ${key}`);
   }
 
