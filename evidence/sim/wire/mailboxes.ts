@@ -96,7 +96,7 @@ interface Posting {
 }
 
 /** What is known of a message, from every call that has posted it. Times are virtual ms; Infinity: never. */
-class Letter {
+class ShownMessage {
   /** The endpoints that remember that it is done, and since when a quorum does. */
   readonly marked = new Set<Server>();
   markedAt = Infinity;
@@ -128,7 +128,7 @@ export class Mailboxes {
   /** The last call, by process and id. */
   readonly #postings = new Map<string, Posting>();
   readonly #calls = new Set<string>();
-  readonly #letters = new Map<string, Letter>();
+  readonly #messages = new Map<string, ShownMessage>();
   /** The ids that wait, by endpoint. */
   readonly #waiting = new Map<Server, readonly string[]>();
 
@@ -139,7 +139,7 @@ export class Mailboxes {
   sent({ process, server }: Way, token: string, mail: Mail): void {
     if (mail.op === "end" && this.#attempts.has(token)) this.#placeOf(server, token).isReturned = true;
     for (const { id } of mail.puts)
-      this.#letter(id).putAt = Math.min(this.#letter(id).putAt, this.#world.now);
+      this.#message(id).putAt = Math.min(this.#message(id).putAt, this.#world.now);
     if (mail.op !== "post") return;
     // A request may be sent again, for example because a server has forgotten the script.
     if (!this.#attempts.has(token)) {
@@ -148,7 +148,7 @@ export class Mailboxes {
       this.#attempts.set(token, { process, sent: now, places: new Map(), closedAt: undefined });
     }
     if (mail.drops !== undefined) {
-      const dropped = this.#letter(mail.drops);
+      const dropped = this.#message(mail.drops);
       dropped.droppedAt = Math.min(dropped.droppedAt, this.#world.now);
     }
     const { posts } = mail;
@@ -191,13 +191,13 @@ export class Mailboxes {
   }
 
   /** What endpoints have shown of a message. */
-  shown(id: string): Readonly<Letter> {
-    return this.#letter(`i${id}`);
+  shown(id: string): Readonly<ShownMessage> {
+    return this.#message(`i${id}`);
   }
 
   /** In how many turns but this one a message has waited. */
   otherTurns(id: string, token: string): number {
-    return [...this.#letter(`i${id}`).turns].filter((other) => other !== token).length;
+    return [...this.#message(`i${id}`).turns].filter((other) => other !== token).length;
   }
 
   /**
@@ -233,15 +233,15 @@ export class Mailboxes {
     return entryOf(this.#attempts.get(token)!.places, server, () => new Place());
   }
 
-  #letter(id: string): Letter {
-    return entryOf(this.#letters, id, () => new Letter());
+  #message(id: string): ShownMessage {
+    return entryOf(this.#messages, id, () => new ShownMessage());
   }
 
   #mark(server: Server, id: string): void {
-    const letter = this.#letter(id);
-    letter.marked.add(server);
-    if (letter.marked.size < quorumOf(this.#world.servers.length)) return;
-    letter.markedAt = Math.min(letter.markedAt, this.#world.now);
+    const message = this.#message(id);
+    message.marked.add(server);
+    if (message.marked.size < quorumOf(this.#world.servers.length)) return;
+    message.markedAt = Math.min(message.markedAt, this.#world.now);
   }
 
   #stored(server: Server, token: string, { posts }: Mail, holder: string): void {
@@ -253,10 +253,10 @@ export class Mailboxes {
         // A repetition that finds the turn free again takes nothing back of what was said.
         posting.stored.set(token, holders.set(server, holder || holders.get(server) || ""));
       }
-      this.#letter(posts.id).turns.add(holder);
+      this.#message(posts.id).turns.add(holder);
     }
     if (holder === token) {
-      for (const id of this.#waiting.get(server) ?? []) this.#letter(id).turns.add(token);
+      for (const id of this.#waiting.get(server) ?? []) this.#message(id).turns.add(token);
       attempt.places.get(server)!.arrived = 0;
       return;
     }

@@ -30,7 +30,8 @@ const rounds = 10;
 /** How many messages each process posts after the faults. */
 const probes = 5;
 
-interface Letter {
+/** A message to post. */
+interface NewMessage {
   readonly id: string;
   readonly value: string;
 }
@@ -149,7 +150,7 @@ export class MailboxWorkload implements Workload {
     this.#shared.wire.mailboxes.checkAtEnd();
   }
 
-  #newMessage({ name: by }: Process, known?: string): Letter {
+  #newMessage({ name: by }: Process, known?: string): NewMessage {
     this.#posted += 1;
     return { id: known ?? `${by}-${this.#posted}`, value: `of ${by}` };
   }
@@ -193,7 +194,7 @@ export class MailboxWorkload implements Workload {
   }
 
   /** Posts a message, or without one handles what is there. */
-  async #work(actor: Actor, message?: Letter): Promise<Outcome<unknown>> {
+  async #work(actor: Actor, message?: NewMessage): Promise<Outcome<unknown>> {
     const { process, redlock, draw, scenario } = actor;
     const drawn = drawOptions(actor);
     const limits = { ...drawn, signal: drawSignal(actor, 2 * drawn.ttl) };
