@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalEndpoint, type LocalEndpoints, start } from "../../../local/src/index.ts";
-import { Redlock, type RedlockEvent } from "../../../src/index.ts";
+import { httpEndpoint, type QuorumError, Redlock, type RedlockEvent } from "../../../src/index.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
+import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import type { RawReply, RawRequest } from "../../support/raw-server.ts";
@@ -97,3 +98,31 @@ test.each<[string, RawReply]>([
     await server.close();
   },
 );
+
+test("what waits for a free request until its timeout was never sent, so it costs nothing and owes no rollback", async () => {
+  const [gateway] = gateways;
+  const { passed, open } = gate();
+  const { url, token } = { url: gateway!.url, token: local.endpoints[0]!.token };
+  const endpoint = httpEndpoint({ url, token, maxRequests: 1 });
+  const events: RedlockEvent[] = [];
+  const redlock = new Redlock({
+    endpoints: [endpoint],
+    ttl,
+    wait: 0,
+    timeout,
+    onEvent: (e) => events.push(e),
+  });
+  const [slow = "", late = ""] = names(2);
+  const before = gateway!.requests.length;
+  gateway!.before = () => passed;
+  const first = redlock.acquire(slow);
+  await until(() => gateway!.requests.length > before);
+  const error = (await rejection(redlock.acquire(late, { timeout: 100 }))) as QuorumError;
+  expect(error.message).toContain("not sent in time");
+  expect(events.at(-1)).toMatchObject({ type: "notAcquired" });
+  gateway!.before = () => undefined;
+  open();
+  await (await first).release();
+  const sent = gateway!.requests.slice(before);
+  expect(sent.filter(({ body }) => body.includes(late))).toEqual([]);
+});

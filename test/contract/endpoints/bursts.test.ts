@@ -111,6 +111,15 @@ describe("a burst of calls", () => {
   );
 });
 
+test("servers that are fast and far away get more with each round trip", async () => {
+  const world = serversWith([0.01, 0.01, 0.01], 100);
+  const client = world.redlock();
+  const calls = Array.from({ length: 1_000 }, (_, index) => client.acquire(name(index)));
+  await world.runtime.settle(Promise.all(calls));
+  // 100, 200, 400, and all the rest.
+  expect(world.runtime.elapsed).toBeLessThan(450);
+});
+
 test("a release is not held up by many that acquire", async () => {
   const world = serversWith([6, 6, 6]);
   const client = world.redlock();
