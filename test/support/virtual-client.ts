@@ -5,10 +5,12 @@ import {
   type Command,
   type Dialect,
   type Endpoint,
+  type LockOptions,
   Redlock,
   type RedlockEvent,
   type RedlockOptions,
 } from "../../src/index.ts";
+import { pubSub } from "../../src/wake-up/index.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
 import { trusted } from "./trusted.ts";
@@ -106,6 +108,16 @@ export function oneClient(
 ): VirtualWorld & VirtualClient {
   const made = virtualWorld(world);
   return { ...made, ...made.client(options, { deaf }) };
+}
+
+/** A client in a process of its own, whose waiters are told by pub/sub. It waits for a minute. */
+export function wokenClient(
+  world: VirtualWorld,
+  options: LockOptions = {},
+  endpoints = reached(world),
+): Redlock {
+  const given = { wait: 60_000, timeout: 100, wakeUp: pubSub, ...options };
+  return new Redlock({ ...given, endpoints, runtime: world.runtime });
 }
 
 /** The fates of a world that take a time. */

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   type Endpoint,
   type EndpointError,
@@ -12,9 +12,8 @@ import { patient } from "../../support/beyond-tests.ts";
 import { freePort } from "../../support/free-port.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { type RawReply, type RawServer, startRawServer } from "../../support/raw-server.ts";
 
-// What is reached is no REST API. The error says what to look at, as far as it can be known.
+// What is reached is no server of HTTP. The error says what to look at, as far as it can be known. Other answers: replies.test.ts.
 
 const token = "a-secret-token";
 const throughSdk = (url: string, enableAutoPipelining: boolean) =>
@@ -86,49 +85,5 @@ describe.each(Object.entries(ways))("%s", (_, reach) => {
     expect(refused.message).toBe("odd: the request failed (ECONNREFUSED): nothing listens");
     const unknown = await errorOf(reach("https://no-such-host.invalid"));
     expect(unknown.message).toMatch(/failed \((ENOTFOUND|EAI_AGAIN)\): no such host$/);
-  });
-});
-
-describe("an answer of something else to a client of @upstash/redis", () => {
-  let server: RawServer;
-  beforeAll(async () => {
-    server = await startRawServer(() => "reset");
-  });
-  afterAll(() => server.close());
-
-  const page = "<!DOCTYPE html><h1>Sign in</h1>";
-  const foreign = "no answer of Upstash's REST API: is the URL right?";
-
-  // The client follows redirects, and does not show the status: what is no JSON may also be a gateway's.
-  const unusable = "no usable reply";
-  const odd = ['{"ok":true}', '"OK"', '{"data":null,"errors":[]}', "[]", "null", "7"];
-  test.each<[what: string, reply: Exclude<RawReply, string>, kind: string, permanent: boolean, said: string]>(
-    [
-      ...odd.map((body): [string, { body: string }, string, boolean, string] => [
-        body,
-        { body },
-        "malformed",
-        false,
-        foreign,
-      ]),
-      ["a page", { body: page }, "malformed", false, unusable],
-      ["a page with 502", { status: 502, body: page }, "malformed", false, unusable],
-      ["JSON with 404", { status: 404, body: '{"ok":false}' }, "malformed", false, foreign],
-      [
-        "an error that is not a text",
-        { status: 400, body: '{"error":{"code":7}}' },
-        "malformed",
-        false,
-        foreign,
-      ],
-      ["a wrong token", { status: 401, body: '{"error":"Invalid token"}' }, "redis", true, "Invalid token"],
-      ["one in plain text", { status: 401, body: "Unauthorized" }, "redis", true, "Unauthorized"],
-    ],
-  )("%s", async (_, reply, kind, permanent, said) => {
-    server.answer = () => reply;
-    for (const pipelines of [true, false]) {
-      const error = await errorOf(throughSdk(server.url, pipelines));
-      expect(error).toMatchObject({ kind, permanent, message: `odd: ${said}` });
-    }
   });
 });

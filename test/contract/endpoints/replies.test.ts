@@ -7,9 +7,11 @@ import {
   QuorumError,
   Redlock,
   type RedlockEvent,
+  upstashEndpoint,
 } from "../../../src/index.ts";
 import { forceRelease } from "../../../src/inspect/index.ts";
-import { beyondTests } from "../../support/beyond-tests.ts";
+import { beyondTests, patient } from "../../support/beyond-tests.ts";
+import { sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type RawReply, type RawServer, result, startRawServer } from "../../support/raw-server.ts";
 import { trusted } from "../../support/trusted.ts";
@@ -34,9 +36,11 @@ const garbage: [string, RawReply, EndpointErrorKind, said?: string][] = [
   ["an HTML page with 502", { status: 502, body: page }, "http", "HTTP 502, no usable reply"],
   ["an HTML page with 400", { status: 400, body: page }, "malformed"],
   ["404", json({ error: "No such route" }, 404), "http", `HTTP 404, ${foreign}`],
+  ["404 of something else", json({ ok: false }, 404), "http", `HTTP 404, ${foreign}`],
   // Not followed, so that the token is sent nowhere else.
   ["301", { status: 301, headers: location }, "http", `HTTP 301, ${foreign}`],
   ["a wrong token", json({ error: "Invalid token" }, 401), "http", "HTTP 401, Invalid token"],
+  ["a wrong token, in plain text", { status: 401, body: "Unauthorized" }, "http"],
   ["204", { status: 204 }, "http"],
   ["201 with OK", json({ result: "OK" }, 201), "http"],
   [
@@ -52,6 +56,9 @@ const garbage: [string, RawReply, EndpointErrorKind, said?: string][] = [
   ["an error that is an object", json({ error: { message: "ERR" } }), "malformed"],
   ["JSON of something else", json({ ok: true }), "malformed", `HTTP 200, ${foreign}`],
   ["[]", json([]), "malformed"],
+  ["null", json(null), "malformed"],
+  ["a number", json(7), "malformed"],
+  ["OK in quotes", json("OK"), "malformed"],
   ["bare OK", { body: "OK" }, "malformed"],
   ["an inherited result", { body: '{"__proto__":{"result":"OK"}}' }, "malformed"],
   ["half a reply", { body: '{"result":"O' }, "malformed"],
@@ -63,6 +70,24 @@ const garbage: [string, RawReply, EndpointErrorKind, said?: string][] = [
   ["a body that breaks off", { body: "{}", headers: { "content-length": "100" } }, "timeout"],
   ["silence", "hang", "timeout"],
 ];
+
+/**
+ * What the error of a client of `@upstash/redis` says of some of them. The client follows redirects, and does not show the
+ * status: what is no JSON may also be a gateway's.
+ */
+const throughSdk: Record<string, string> = {
+  "an HTML page with 200": "no usable reply",
+  "an HTML page with 502": "no usable reply",
+  "404 of something else": foreign,
+  "an error that is an object": foreign,
+  "JSON of something else": foreign,
+  "[]": foreign,
+  null: foreign,
+  "a number": foreign,
+  "OK in quotes": foreign,
+  "a wrong token": "Invalid token",
+  "a wrong token, in plain text": "Unauthorized",
+};
 
 describe("an endpoint with invalid answers", () => {
   forbidUnhandledRejections();
@@ -113,6 +138,22 @@ describe("an endpoint with invalid answers", () => {
       expect(events.map(({ type }) => type)).not.toContain("contended");
     }
     expectKind(await rejection(client().acquire(["a", "b"])), kind);
+  });
+
+  test.each(Object.entries(throughSdk))("%s acquires nothing through @upstash/redis", async (what, said) => {
+    server.answer = () => garbage.find(([name]) => name === what)![1];
+    for (const enableAutoPipelining of [true, false]) {
+      const sdk = sdkClient({ url: server.url, token: "token" }, { retry: false, enableAutoPipelining });
+      const redlock = new Redlock({
+        ...patient,
+        endpoints: [upstashEndpoint(sdk, { name: "odd" })],
+        wait: 0,
+      });
+      const error = await rejection(redlock.acquire("resource"));
+      const isRefusal = what.startsWith("a wrong token");
+      expectKind(error, isRefusal ? "redis" : "malformed", said);
+      expect((error as QuorumError).votes[0]!.cause!.permanent).toBe(isRefusal);
+    }
   });
 
   test("null is contention for a plain acquire, and an error for everything else", async () => {

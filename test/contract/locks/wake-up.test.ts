@@ -4,7 +4,13 @@ import { seededRandom } from "../../../local/src/memory/seeded-random.ts";
 import { type Endpoint, type LockOptions, Redlock } from "../../../src/index.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import { pubSub } from "../../../src/wake-up/index.ts";
-import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import {
+  reached,
+  type VirtualWorld,
+  virtualWorld,
+  watch,
+  wokenClient,
+} from "../../support/virtual-client.ts";
 
 // Waiters that are told by pub/sub, exact to the millisecond. Without a message they ask after 1 500 ms: random() is 0.5.
 
@@ -12,11 +18,8 @@ function stage(count = 1, dialect: "redis" | "upstash" = "redis"): VirtualWorld 
   return virtualWorld({ count, dialect });
 }
 
-function clientOf(world: VirtualWorld, options: LockOptions = {}, endpoints = reached(world)) {
-  const backoff = { min: 10, max: 10 };
-  const { runtime } = world;
-  return new Redlock({ wait: 60_000, timeout: 100, backoff, wakeUp: pubSub, ...options, endpoints, runtime });
-}
+const clientOf = (world: VirtualWorld, options: LockOptions = {}, endpoints = reached(world)) =>
+  wokenClient(world, { backoff: { min: 10, max: 10 }, ...options }, endpoints);
 
 /** The channel that somebody has subscribed to last. */
 const channelAt = ({ log }: MemoryEndpoint) =>

@@ -1,30 +1,23 @@
 import { describe, expect, test } from "vitest";
 import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
-import { type LockOptions, Redlock } from "../../../src/index.ts";
+import type { LockOptions } from "../../../src/index.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
   FairLock,
-  type Hold,
   Mailbox,
   type MailboxHandler,
   ReadWriteLock,
-  ReentrantLock,
-  Semaphore,
 } from "../../../src/sync/index.ts";
 import { channelOf } from "../../../src/wake-up/channel.ts";
-import { pubSub } from "../../../src/wake-up/index.ts";
-import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { type VirtualWorld, virtualWorld, watch, wokenClient } from "../../support/virtual-client.ts";
+import { holders } from "./holders.ts";
 
 // Synchronizers whose waiters are told by pub/sub, in virtual time. Without a message they ask after 1 500 ms, because random()
 // is 0.5, and FairLocks and writers after 400 ms, as without messages. Each client is a process of its own.
 
-function clientOf(world: VirtualWorld, options: LockOptions = {}, endpoints = reached(world)): Redlock {
-  const backoff = { min: 400, max: 400 };
-  const { runtime } = world;
-  const given = { wait: 60_000, ttl: 60_000, timeout: 100, backoff, wakeUp: pubSub, ...options };
-  return new Redlock({ ...given, endpoints, runtime });
-}
+const clientOf = (world: VirtualWorld, options: LockOptions = {}) =>
+  wokenClient(world, { ttl: 60_000, backoff: { min: 400, max: 400 }, ...options });
 
 /** Begins calls one after the other, 30 ms apart, so that all wait by their streams. */
 async function inTurn<Value>(world: VirtualWorld, calls: readonly (() => Promise<Value>)[]) {
@@ -86,13 +79,10 @@ test("Mailbox: those that stand by are told when a message is handled, and when 
   expect(calls.map(({ value }) => value?.status)).toEqual(["handled", "handled", "handled"]);
 });
 
-test.each<[string, (redlock: Redlock) => Promise<Hold>]>([
-  ["Semaphore", (redlock) => new Semaphore(redlock, "a", { limit: 1 }).acquire()],
-  ["ReentrantLock", (redlock) => new ReentrantLock(redlock, "a").acquire()],
-])("%s: a release wakes up who waits", async (_, acquire) => {
+test.each(holders)("$title: a release wakes up who waits", async ({ acquire, another }) => {
   const world = virtualWorld();
-  const held = await acquire(clientOf(world));
-  const [waiting] = await inTurn(world, [() => acquire(clientOf(world))]);
+  const held = await acquire(clientOf(world), "a");
+  const [waiting] = await inTurn(world, [() => another(clientOf(world), "a")]);
   await held.release();
   await world.runtime.advance(5);
   expect(waiting!.value).toBeDefined();

@@ -2,10 +2,9 @@ import { expect, test } from "vitest";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { newWorld, sentBy } from "../../../support/virtual-sync.ts";
+import { unreachable } from "../every-call.ts";
 
 // The calls of a burst in virtual time: which one runs, when, and what stays of the others.
-
-const unreachable = () => expect.unreachable("it must not run");
 
 const call = (
   { redlock }: VirtualClient,

@@ -10,6 +10,7 @@ import {
 } from "../../../../src/sync/index.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, newWorld as syncWorld } from "../../../support/virtual-sync.ts";
+import { unreachable } from "../every-call.ts";
 
 // Calls in virtual time: which of them runs, when, and what becomes of the others.
 
@@ -54,7 +55,6 @@ function newWorld() {
 
 const nowhere = [null, null, null];
 const ran = (value: string) => ({ settled: true, value: { ran: true, value } });
-const unreachable = () => expect.unreachable("it must not run");
 
 describe("skip", () => {
   test("runs, keeps the lock for as long, and lets others return at once", async () => {
