@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import {
   Idempotency,
   type IdempotencyEvent,
@@ -9,6 +10,9 @@ import type { LockOptions } from "../../src/index.ts";
 import { gate, type Link } from "./link.ts";
 import { until } from "./until.ts";
 import { type VirtualWorld, watch } from "./virtual-client.ts";
+
+/** A handler that may not run. */
+export const never = (): never => expect.unreachable("nothing may run");
 
 /** A client of idempotent runs in virtual time. */
 export interface Runner {

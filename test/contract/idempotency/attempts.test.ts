@@ -4,12 +4,11 @@ import { DeadKeyError, type IdempotencyOptions } from "../../../src/idempotency/
 import type { Fate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { type Runner, records, runner, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
+import { never, type Runner, records, runner, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
 
 // Counting the runs of a key in virtual time: what the count is at each endpoint, and what is taken back. The timeout of
 // a request is 100 ms.
 
-const never = () => expect.unreachable("nothing may run");
 const maxAttempts = 3;
 
 type Command = readonly (string | number)[];

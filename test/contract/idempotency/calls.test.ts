@@ -2,12 +2,10 @@ import { describe, expect, test } from "vitest";
 import { InProgressError } from "../../../src/idempotency/index.ts";
 import type { Link } from "../../support/link.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, runner, running, silence, textsOf } from "../../support/virtual-runs.ts";
+import { never, put, runner, running, silence, textsOf } from "../../support/virtual-runs.ts";
 
 // The calls of idempotent runs in virtual time: what each of them waits for, how it ends, and what it leaves. The timeout
 // of a request is 100 ms, the pause between two rounds 10 ms.
-
-const never = () => expect.unreachable("nothing may run");
 
 const pending = (token: string, startedAt: number, fingerprint = "-") =>
   `P1 ${token} ${Math.floor(startedAt)} ${fingerprint}`;

@@ -2,11 +2,9 @@ import { describe, expect, test } from "vitest";
 import { FingerprintMismatchError, RecordCorruptError } from "../../../src/idempotency/index.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
-import { runner, silence } from "../../support/virtual-runs.ts";
+import { never, runner, silence } from "../../support/virtual-runs.ts";
 
 // What the hooks of a run learn, in virtual time.
-
-const never = () => expect.unreachable("nothing may run");
 
 describe("the event of a call says what it took", () => {
   const call = { key: "key", elapsed: 0 };

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
-import { runner } from "../../support/virtual-runs.ts";
+import { never, runner } from "../../support/virtual-runs.ts";
 
 // What a key, its scope, its kind and a fingerprint tell apart, and what is stored of them.
 
 /** The options of a key in this scope; undefined: in none. */
 const scoped = (scope: string | readonly string[] | undefined) => (scope === undefined ? {} : { scope });
-const never = () => expect.unreachable("nothing may run");
 
 test("scopes keep keys apart, and no delimiter joins them", async () => {
   const { idempotency } = runner(virtualWorld());

@@ -2,12 +2,11 @@ import { describe, expect, test } from "vitest";
 import type { LockHeldError } from "../../../src/index.ts";
 import { forceRelease } from "../../../src/inspect/index.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { records, runner, running } from "../../support/virtual-runs.ts";
+import { never, records, runner, running } from "../../support/virtual-runs.ts";
 
 // Runs with locks in virtual time: key and locks are claimed in one request, all or none, and end in one. The timeout of
 // a request is 100 ms.
 
-const never = () => expect.unreachable("nothing may run");
 const free = [null, null, null];
 
 /** The commands that the endpoints have executed, those of scripts included. */

@@ -4,11 +4,10 @@ import { type IdempotencyOptions, ResultUnavailableError } from "../../../src/id
 import type { Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
-import { records, runner } from "../../support/virtual-runs.ts";
+import { never, records, runner } from "../../support/virtual-runs.ts";
 
 // Storing a result that endpoints refuse for its size, or that meets a late request of its own run, in virtual time.
 
-const never = () => expect.unreachable("nothing may run");
 const large = "x".repeat(2_000);
 const stored = `C1 "${large}"`;
 const tooLarge = "N1 too-large";

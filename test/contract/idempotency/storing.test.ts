@@ -2,12 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { IdempotencyOptions, RunOptions } from "../../../src/idempotency/index.ts";
 import { until } from "../../support/until.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { records, runner, running, silence, ttls } from "../../support/virtual-runs.ts";
+import { never, records, runner, running, silence, ttls } from "../../support/virtual-runs.ts";
 
 // The rounds of idempotent runs in virtual time: how long results are kept, where they are written, and how long storing
 // goes on. The timeout of a request is 100 ms.
-
-const never = () => expect.unreachable("nothing may run");
 
 describe("a result that an endpoint does not have", () => {
   /** A key that is complete on the first two of three endpoints. */
