@@ -105,7 +105,7 @@ test("a conversation's second message waits for a handler that takes forty times
     for await (const { value } of messages) {
       running += 1;
       expect(running).toBe(1);
-      await new Promise<void>((resolve) => void runtime.timer(40_000, resolve));
+      await runtime.sleep(40_000);
       running -= 1;
       handled.push(value);
     }

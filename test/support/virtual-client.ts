@@ -122,10 +122,9 @@ export function wokenClient(
 
 /** The fates of a world that take a time. */
 export function delays(runtime: SteppingRuntime): Pick<VirtualWorld, "late" | "slow"> {
-  const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
   return {
-    late: (ms) => ({ before: () => pause(ms) }),
-    slow: (ms) => ({ after: () => pause(ms) }),
+    late: (ms) => ({ before: () => runtime.sleep(ms) }),
+    slow: (ms) => ({ after: () => runtime.sleep(ms) }),
   };
 }
 

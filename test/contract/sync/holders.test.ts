@@ -93,3 +93,21 @@ describe.each(holders)("$title", ({ keys, acquire, another, tryAnother, tellsIts
     expect(await rejection(acquire(lame.redlock, "m", { wait: 0 }))).toBeInstanceOf(QuorumError);
   });
 });
+
+const noted = holders.filter(({ kind }) => kind === "Semaphore" || kind === "FairLock");
+
+test.each(noted)("$title stands with its note until its release, and no key has it", async (holder) => {
+  const { runtime, client, at, each, ttls } = newWorld();
+  const kind = holder.keys.at(-1)!;
+  // It gets one endpoint at first, and rolls that back.
+  at([0, 1], "SET", kind, "n", "other", "PX", 95);
+  const options = { ttl: 20_000, wait: 60_000 };
+  const holding = watch(holder.acquire(client().redlock, "n", options, { note: "shop {7} \u{1f418}" }));
+  await runtime.advance(500);
+  const hold = holding.value!;
+  await hold.extend(30_000);
+  for (const value of each("GET", kind, "n")) expect(value).toMatch(/^t[0-9a-f]{32} shop \{7\} 🐘$/u);
+  expect([0, 1, 2].flatMap((index) => Object.keys(ttls(index))).join()).not.toContain("shop");
+  expect([await hold.verify(), await hold.release()]).toEqual([true, true]);
+  expect(each("EXISTS", kind, "n")).toEqual(nowhere);
+});

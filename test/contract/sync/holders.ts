@@ -13,7 +13,7 @@ type Acquire<Result> = (
   redlock: Redlock,
   name: string,
   options?: SyncOptions,
-  call?: { readonly deadline?: number; readonly signal?: AbortSignal },
+  call?: { readonly deadline?: number; readonly signal?: AbortSignal; readonly note?: string },
 ) => Promise<Result>;
 
 /** A synchronizer that is held for a ttl, by one at a time as it is used here. */

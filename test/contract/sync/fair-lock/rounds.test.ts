@@ -46,20 +46,6 @@ test("the lock is not acquired without waiting while somebody waits, and nobody 
   expect(await lockOf(own).tryAcquire()).not.toBe(null);
 });
 
-test("a note stands with the lock, and is in no key's name", async () => {
-  const { runtime, client, endpoints, at, each } = newWorld();
-  // It gets one endpoint at first, and rolls that back.
-  at([0, 1], "SET", "fair", "f", "other", "PX", 95);
-  const turn = watch(lockOf(client(), { wait: 60_000 }).acquire({ note: "shop {7}" }));
-  await runtime.advance(500);
-  for (const value of each("GET", "fair", "f")) expect(value).toMatch(/^t[0-9a-f]{32} shop \{7\}$/);
-  const tombstones = endpoints.flatMap(({ engine }) => engine.execute(["KEYS", "*:void:*"]) as string[]);
-  expect(tombstones).not.toEqual([]);
-  for (const key of tombstones) expect(key).toMatch(/^redlock:void:\{f\}:\w+$/);
-  expect([await turn.value!.verify(), await turn.value!.release()]).toEqual([true, true]);
-  expect(each("EXISTS", "fair", "f")).toEqual(nowhere);
-});
-
 test("waiters are skipped when they send no more requests, as soon as their tickets expire", async () => {
   const { runtime, held, waiters } = await queueOf(2);
   const [dead, next] = waiters as [(typeof waiters)[0], (typeof waiters)[0]];

@@ -17,7 +17,7 @@ export const nothing: MailboxHandler<string> = () => undefined;
 export function newWorld(count = 3) {
   const world = syncWorld({ count });
   const { runtime } = world;
-  const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
+  const pause = (ms: number) => runtime.sleep(ms);
   /** What was handled, in order, by all. */
   const handled: string[] = [];
   /** Takes so many ms for each message. */

@@ -20,7 +20,7 @@ const life = 60_000;
 function newWorld() {
   const world = syncWorld();
   const { runtime } = world;
-  const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
+  const pause = (ms: number) => runtime.sleep(ms);
   const store = {
     row: { name: "t0", until: start } as Tokens,
     fence: 0,

@@ -10,17 +10,6 @@ import { newWorld, sentBy } from "../../../support/virtual-sync.ts";
 const slots = ({ redlock }: VirtualClient, options: Partial<SemaphoreOptions> = {}) =>
   new Semaphore(redlock, "s", { limit: 3, ttl: 20_000, ...options });
 
-test("a permit stands with its note, from acquire to release", async () => {
-  const { client, each } = newWorld();
-  const permit = await slots(client(), { limit: 1 }).acquire({ note: "nightly \u{1f418}" });
-  const [value] = each("GET", "slot:0", "s");
-  expect(value).toMatch(/^t[0-9a-f]{32} nightly 🐘$/u);
-  await permit.extend(30_000);
-  expect(each("GET", "slot:0", "s")).toEqual([value, value, value]);
-  expect([await permit.verify(), await permit.release()]).toEqual([true, true]);
-  expect(each("EXISTS", "slot:0", "s")).toEqual([0, 0, 0]);
-});
-
 describe("the search for a free permit", () => {
   test("on one endpoint ends with the highest that is free, in one request", async () => {
     const own = newWorld({ count: 1 }).client();
