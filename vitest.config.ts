@@ -14,7 +14,7 @@ const longest = [
   "evidence/sim/simulator.long",
   "test/package/package.full",
   "test/http/adapters.full",
-  "test/contract/endpoints/sockets-cluster.full",
+  "test/contract/endpoints/sockets-failover.full",
   "test/package/package.long",
   "test/contract/idempotency/engines/runs",
   "test/contract/locks/engines/lock",
