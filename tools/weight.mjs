@@ -4,9 +4,9 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 
-const code = /\.(ts|tsx|js|jsx|mjs|cjs|css|html|vue|svelte)$/;
+const code = /\.(ts|tsx|js|jsx|mjs|cjs|css|html|vue|svelte|lua|qnt)$/;
 
-/** Lines with code, without those of comments and without blank ones. A generated script counts where it is written. */
+/** Lines with code, without those of comments and without blank ones. A script counts as Lua, not as its generated copy. */
 function linesOf(path) {
   let isComment = false;
   let count = 0;
@@ -16,7 +16,7 @@ function linesOf(path) {
       isComment = !line.includes("*/");
     } else if (line.startsWith("/*")) {
       isComment = !line.includes("*/");
-    } else if (line && !line.startsWith("//")) count += 1;
+    } else if (line && !/^(\/\/|--)/.test(line)) count += 1;
   }
   return count;
 }
