@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { InProgressError } from "../../../src/idempotency/index.ts";
+import { QuorumError } from "../../../src/index.ts";
 import type { Link } from "../../support/link.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { never, put, runner, running, silence, textsOf } from "../../support/virtual-runs.ts";
@@ -128,5 +129,16 @@ describe("failOpen", () => {
       expect(call.error).toBeInstanceOf(InProgressError);
     }
     expect(other.call.settled).toBe(false);
+  });
+
+  test("never runs again what one endpoint knows to be complete", async () => {
+    const world = virtualWorld();
+    await runner(world).idempotency.run("key", () => "done");
+    const { idempotency, links, started } = runner(world);
+    silence(links.slice(1));
+    const call = watch(idempotency.run("key", open, never));
+    await started();
+    await world.runtime.advance(5_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
   });
 });
