@@ -69,6 +69,7 @@ describe("a claim", () => {
     end.open("too late");
     await world.runtime.advance(0);
     expect(call.error).toBeInstanceOf(LeaseLostError);
+    expect(client.events.map(({ type }) => type)).toEqual(["lost"]);
     expect(textsOf(world)).toEqual(new Array(3).fill(expect.stringMatching(/^P1 tother /)));
   });
 });
