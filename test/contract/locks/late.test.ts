@@ -36,3 +36,12 @@ describe.each(["redis", "upstash"] as const)("in the %s dialect", (dialect) => {
     expect(await next.verify()).toBe(true);
   });
 });
+
+test("an extension claims the lock again at an endpoint that has lost it", async () => {
+  const { runtime, redlock, endpoints, values } = oneClient();
+  const lock = await redlock.acquire("r");
+  endpoints[2]!.engine.execute(["FLUSHALL"]);
+  await lock.extend();
+  await runtime.advance(10);
+  expect(values("r")).toEqual([lock.token, lock.token, lock.token]);
+});
