@@ -252,4 +252,12 @@ describe("an answer that cannot be written", () => {
     await runtime.advance(100);
     expect([overtaken.value, store.row]).toEqual([newer, newer]);
   });
+
+  test("is in the error where the store refuses it, and has none that is fresh", async () => {
+    const { client, call, runtime } = newWorld();
+    const refused = call(client(), { write: () => false });
+    await runtime.advance(1_000);
+    expect(refused.error).toBeInstanceOf(RefreshedNotWrittenError);
+    expect((refused.error as RefreshedNotWrittenError<Tokens>).value.name).toBe("t1");
+  });
 });
