@@ -7,6 +7,8 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseLine } from "../../../src/cli/options.ts";
+import { openSocket } from "../../../src/cli/sockets.ts";
 
 let folder: string;
 
@@ -37,6 +39,12 @@ test("says which package to install if the project has no Redis client", async (
   expect(code).toBe(2);
   expect(text).toMatch(/needs a Redis client in .*: npm install ioredis, or npm install redis/);
   expect(text).not.toContain("hidden");
+});
+
+test("does not print an address that is no URL of Redis, because it may have a password", async () => {
+  const client = () => expect.unreachable("a client");
+  const { open } = await openSocket(client, "http://:hidden@localhost", parseLine([], []).values);
+  expect(open).toThrow(/^the URL must be redis:/);
 });
 
 test.each(["ioredis", "redis"])("ends although a client of %s tries to connect", async (name) => {
