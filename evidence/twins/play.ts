@@ -48,36 +48,17 @@ function comparable([name]: Words, answer: Answer): unknown {
   return words.flatMap((word, index) => (index % 2 ? [] : [`${word}=${words[index + 1]}`])).sort();
 }
 
-/** Keys with their values and ttls. The server's time is multiplied, which is exact up to 2^53 ns. */
-function sorted(contents: readonly (readonly [key: string, value: unknown, ttl: number])[]): unknown {
-  return contents
-    .map(([key, value, ttl]) => [key, value, ttl > 1e12 ? Math.round(ttl / 1e6) * 1e6 : ttl] as const)
-    .sort(([one], [other]) => (one < other ? -1 : 1));
-}
-
-async function contentsOf(server: Compared): Promise<unknown> {
-  const keys = server.keys();
+/** The keys of a server, with their values and ttls. Redis's time is multiplied, which is exact up to 2^53 ns. */
+async function contentsOf(server: Pick<Compared, "execute">, keys: readonly string[]): Promise<unknown> {
   const commands = keys.flatMap((key) => [["PTTL", key], ...readers.map((reader) => reader(key))]);
   const answers = await server.execute(commands);
   const found = answers.map((answer, index) => comparable(commands[index]!, answer));
-  return sorted(
-    keys.map((key, index) => {
-      const [ttl, ...values] = found.slice(4 * index, 4 * index + 4);
-      return [key, values.find((value) => value !== "error WRONGTYPE"), Number(ttl)];
-    }),
-  );
-}
-
-/** Redis's contents. */
-function stored(contents: Reply): unknown {
-  const found = contents as [key: string, kind: string, value: string[], ttl: number][];
-  return sorted(
-    found.map(([key, kind, value, ttl]) => [
-      key,
-      kind === "hash" ? comparable(["HGETALL"], value) : value,
-      ttl,
-    ]),
-  );
+  const contents = keys.map((key, index) => {
+    const [ttl, ...values] = found.slice(4 * index, 4 * index + 4);
+    const rounded = Number(ttl) > 1e12 ? Math.round(Number(ttl) / 1e6) * 1e6 : ttl;
+    return [key, values.find((value) => value !== "error WRONGTYPE"), rounded] as const;
+  });
+  return contents.sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
 /** Plays 60 steps on Redis, on the embedded engine, and on a lock server. */
@@ -107,8 +88,8 @@ async function playOnce(redis: SteppedRedis, next: (draw: Draw) => Words, draw: 
     if (draw.chance(0.4)) vi.advanceTimersByTime(draw.pick([1, 7, 20, 39, 40, 400, 500, 1_600, 2_999]));
     const command = next(draw);
     const isScript = command[0] === "EVAL";
-    const { answer, contents, calls } = await redis.play(Date.now(), command);
-    const theirs = { answer: comparable(command, answer), contents: stored(contents) };
+    const { answer, calls, keys } = await redis.play(Date.now(), command);
+    const theirs = { answer: comparable(command, answer), contents: await contentsOf(redis, keys), calls };
     answers.push(JSON.stringify(theirs.answer));
     trace.push(`${Date.now()} ${JSON.stringify(isScript ? command.slice(2) : command)} ${answers.at(-1)}`);
     for (const server of servers) {
@@ -116,10 +97,9 @@ async function playOnce(redis: SteppedRedis, next: (draw: Draw) => Words, draw: 
       const [own] = await server.execute([command]);
       // Without the call of the script itself.
       const called = isScript && before !== undefined ? server.executed! - before - 1 : calls;
-      const mine = { answer: comparable(command, own!), contents: await contentsOf(server), calls: called };
-      const expected = { ...theirs, calls };
-      if (!isDeepStrictEqual(mine, expected))
-        return { answers, difference: { mine, theirs: expected, trace } };
+      const contents = await contentsOf(server, server.keys());
+      const mine = { answer: comparable(command, own!), contents, calls: called };
+      if (!isDeepStrictEqual(mine, theirs)) return { answers, difference: { mine, theirs, trace } };
     }
   }
   const theirs = await redis.heard();

@@ -66,29 +66,15 @@ for _, key in ipairs(redis.call("KEYS", "*")) do
 end
 return 1`;
 
-/** How many commands were called, and all keys with their types, values and ttls. */
-const read = `local found, calls = {}, tonumber(redis.call("GET", "${callsKey}"))
-for _, key in ipairs(redis.call("KEYS", "*")) do
-  if key ~= "${clockKey}" and key ~= "${callsKey}" then
-    local kind = redis.call("TYPE", key).ok
-    local value
-    if kind == "string" then value = redis.call("GET", key)
-    elseif kind == "zset" then value = redis.call("ZRANGE", key, 0, -1, "WITHSCORES")
-    else value = redis.call("HGETALL", key) end
-    found[#found + 1] = {key, kind, value, redis.call("PTTL", key)}
-  end
-end
-return {calls, found}`;
-
 const plain = "return redis.call(unpack(ARGV))";
 
 /** A step took so long that the server's own time may have changed what it did: to be played again. */
 export class Stalled extends Error {}
 
-/** What a step has done: a reply or the text of an error, and what is stored. */
-export interface Step {
+/** What a command has done: a reply or the text of an error, and the keys that are there after it. */
+interface Step {
   readonly answer: Reply | ReplyError;
-  readonly contents: Reply;
+  readonly keys: readonly string[];
   /** How many commands a script has called. */
   readonly calls: number;
 }
@@ -102,6 +88,8 @@ export class SteppedRedis {
   /** Another one: a connection that listens does nothing else. */
   readonly #listener: RedisConnection;
   #messages: Reply[] = [];
+  /** When the clock was moved. */
+  #stepped = 0;
   #onMessage: () => void = () => undefined;
   /** Whether it has DELEX and SET … IFEQ. */
   readonly #isNative: boolean;
@@ -149,18 +137,19 @@ export class SteppedRedis {
 
   /** Executes a command of the dialect `redis-8.4` at a time in ms. */
   async play(now: number, command: Words): Promise<Step> {
-    const from = performance.now();
-    const [, text, ...words] = this.#asScript(command.map(String));
-    const commands: Words[] = [
-      ["EVAL", step, 0, now],
-      ["EVAL", clock + text, ...words],
-      ["EVAL", clock + read, 0],
-    ];
-    const [, reply, found] = await this.#connection.send(commands.map((each) => each.map(String)));
-    if (performance.now() - from > 0.8 * scale) throw new Stalled();
-    const answer = reply instanceof ReplyError ? withoutPlace(reply) : plainReply(reply!);
-    const [calls, contents] = plainReply(found!) as [number, Reply];
-    return { answer, contents, calls };
+    this.#stepped = performance.now();
+    await this.#connection.send([["EVAL", step, 0, now].map(String)]);
+    const [answer, calls, keys] = await this.execute([command, ["GET", callsKey], ["KEYS", "*"]]);
+    const own = (keys as string[]).filter((key) => key !== clockKey && key !== callsKey);
+    return { answer: answer!, calls: Number(calls), keys: own };
+  }
+
+  /** Executes commands at the time of the last step. */
+  async execute(commands: readonly Words[]): Promise<readonly (Reply | ReplyError)[]> {
+    const scripts = commands.map((command) => this.#asScript(command.map(String)));
+    const replies = await this.#connection.send(scripts.map((script) => script.map(String)));
+    if (performance.now() - this.#stepped > 0.8 * scale) throw new Stalled();
+    return replies.map((reply) => (reply instanceof ReplyError ? withoutPlace(reply) : plainReply(reply)));
   }
 
   /** A command as a script: DELEX and SET … IFEQ as well, if the server does not have them. */
@@ -169,7 +158,8 @@ export class SteppedRedis {
     const emulated =
       name === "DELEX" ? withoutDelex(command) : name === "SET" ? withoutConditions(command) : command;
     const sent = this.#isNative ? command : emulated;
-    return sent[0] === "EVAL" ? sent : ["EVAL", plain, 0, ...sent];
+    const [, text, ...words] = sent[0] === "EVAL" ? sent : ["EVAL", plain, 0, ...sent];
+    return ["EVAL", clock + text, ...words];
   }
 
   close(): void {
