@@ -1,102 +1,85 @@
 import { describe, expect, test } from "vitest";
-import { EndpointError } from "../../../src/errors/errors.ts";
+import { type Endpoint, EndpointError, httpEndpoint } from "../../../src/index.ts";
 import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { readEvents } from "../../../test/support/event-reader.ts";
 import { isSettled } from "../../../test/support/outcomes.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
 import { type FaultRule, Faults } from "../../src/faults/faults.ts";
-import { start } from "../../src/index.ts";
-import { memoryEndpoint, VirtualTime } from "../../src/memory/index.ts";
+import { type LocalEndpoint, start } from "../../src/index.ts";
+import { type MemoryEndpoint, memoryEndpoint, VirtualTime } from "../../src/memory/index.ts";
 
 // Each fault and crash, at an endpoint in memory and at endpoints over HTTP: what is executed, and what the client gets.
 
-/** An endpoint with its client. */
-interface Stand {
-  readonly faults: Faults;
+type Words = readonly (string | number)[];
+
+/** Where a memory endpoint and one over HTTP differ. */
+interface Server extends AsyncDisposable {
   readonly log: () => readonly { readonly command: readonly unknown[]; readonly billed: number }[];
-  /** The reply; or `broken`, `http 503`, `aborted`, or the error of Redis. */
-  send(...command: (string | number)[]): Promise<unknown>;
-  /** Subscribes to the channel `a`. */
-  subscribe(): Promise<ReadableStream<Uint8Array> | null>;
-  /** The client does not wait for an answer any more, and leaves its streams. */
-  abort(): void;
   /** Past all faults. */
-  look(...command: (string | number)[]): Promise<unknown>;
+  look(...command: Words): Promise<unknown>;
   pass(ms: number): Promise<void>;
-  stop(): unknown;
-  start(options?: { memory: "kept" | "lost" }): unknown;
-  close(): Promise<void>;
 }
 
-async function inMemory(): Promise<Stand> {
-  const runtime = new VirtualTime();
-  const endpoint = memoryEndpoint({ runtime });
+/** An endpoint with its client. */
+function standOf(
+  client: Endpoint,
+  endpoint: LocalEndpoint | MemoryEndpoint,
+  rules: readonly FaultRule[],
+  server: Server,
+) {
   const controller = new AbortController();
+  const { signal } = controller;
+  for (const rule of rules) endpoint.faults.add(rule);
   return {
+    ...server,
     faults: endpoint.faults,
-    log: () => endpoint.log,
-    send: (...command) =>
-      endpoint.send(command, controller.signal).catch((error: unknown) => {
+    stop: () => endpoint.stop(),
+    start: (options?: { memory: "lost" }) => endpoint.start(options),
+    /** The reply; or `broken`, `http 503`, `aborted`, or the error of Redis. */
+    send: (...command: Words) =>
+      client.send(command, signal).catch((error: unknown) => {
         if (!(error instanceof EndpointError)) throw error;
         const { kind, status, message } = error;
         return { network: "broken", http: `http ${status}`, timeout: "aborted" }[kind as string] ?? message;
       }),
-    subscribe: () => endpoint.subscribe("a", controller.signal),
+    /** Subscribes to the channel `a`. */
+    subscribe: () => client.subscribe!("a", signal),
+    /** The client does not wait for an answer any more, and leaves its streams. */
     abort: () => controller.abort(),
+  };
+}
+
+type Stand = ReturnType<typeof standOf>;
+
+async function inMemory(rules: readonly FaultRule[] = []): Promise<Stand> {
+  const runtime = new VirtualTime();
+  const endpoint = memoryEndpoint({ runtime });
+  return standOf(endpoint, endpoint, rules, {
+    log: () => endpoint.log,
     look: async (...command) => endpoint.engine.execute(command),
     pass: (ms) => runtime.advance(ms),
-    stop: () => endpoint.stop(),
-    start: (options) => endpoint.start(options),
-    close: async () => undefined,
-  };
+    [Symbol.asyncDispose]: async () => undefined,
+  });
 }
 
-async function overHttp(engine: "redis" | "embedded"): Promise<Stand> {
+async function overHttp(engine: "redis" | "embedded", rules: readonly FaultRule[] = []): Promise<Stand> {
   const local = await start({ count: 1, engine });
   const [endpoint] = local.endpoints;
-  const controller = new AbortController();
-  const headers = { authorization: `Bearer ${endpoint.token}`, accept: "text/event-stream" };
-  const init = { method: "POST", headers, signal: controller.signal };
-  return {
-    faults: endpoint.faults,
+  return standOf(httpEndpoint(endpoint), endpoint, rules, {
     log: () => endpoint.log.entries,
-    async send(...command) {
-      try {
-        const response = await fetch(endpoint.url, { ...init, body: JSON.stringify(command) });
-        if (response.status > 400) return `http ${response.status}`;
-        const { result, error } = (await response.json()) as { result?: unknown; error?: string };
-        return error ?? result;
-      } catch {
-        return controller.signal.aborted ? "aborted" : "broken";
-      }
-    },
-    subscribe: async () => (await fetch(`${endpoint.url}/subscribe/a`, init)).body,
-    abort: () => controller.abort(),
     look: (...command) => endpoint.execute(command),
     pass: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
-    stop: () => endpoint.stop(),
-    start: (options) => endpoint.start(options),
-    close: () => local.close(),
-  };
+    [Symbol.asyncDispose]: () => local.close(),
+  });
 }
-
-/** Runs a test with an endpoint. */
-const standOf =
-  (open: () => Promise<Stand>) =>
-  async (rules: readonly FaultRule[], run: (stand: Stand) => Promise<void>): Promise<void> => {
-    const stand = await open();
-    for (const rule of rules) stand.faults.add(rule);
-    await run(stand).finally(() => stand.close());
-  };
 
 const both = [
   ["in memory", inMemory],
-  ["over HTTP", () => overHttp("embedded")],
+  ["over HTTP", (rules?: readonly FaultRule[]) => overHttp("embedded", rules)],
 ] as const;
 
 describe.each(both)("an endpoint %s", (_, open) => {
-  const on = standOf(open);
   /** Its rules are used up: the request has arrived. */
   const arrived = ({ faults }: Stand) => until(() => faults.list().length === 0, "the request");
 
@@ -114,144 +97,134 @@ describe.each(both)("an endpoint %s", (_, open) => {
     [[{ fault: "status", status: 502, html: true }], "http 502", 0],
     [[{ fault: "down", command: "SET" }], 1, 1],
   ])("with %j answers %j, and has executed it %i times", async (rules, answer, executed) => {
-    await on(rules, async (stand) => {
-      const sent = stand.send("INCR", "k");
-      // Silence is for the client to end.
-      if (answer === undefined) {
-        await until(async () => Number(await stand.look("GET", "k")) === executed, "the request");
-        await stand.pass(20);
-        expect(await isSettled(sent)).toBe(false);
-        stand.abort();
-      }
-      expect(await sent).toBe(answer ?? "aborted");
-      expect(Number(await stand.look("GET", "k"))).toBe(executed);
-    });
+    await using stand = await open(rules);
+    const sent = stand.send("INCR", "k");
+    // Silence is for the client to end.
+    if (answer === undefined) {
+      await until(async () => Number(await stand.look("GET", "k")) === executed, "the request");
+      await stand.pass(20);
+      expect(await isSettled(sent)).toBe(false);
+      stand.abort();
+    }
+    expect(await sent).toBe(answer ?? "aborted");
+    expect(Number(await stand.look("GET", "k"))).toBe(executed);
   });
 
   test("a delayed request is executed later, and others meanwhile; a delayed reply comes later", async () => {
-    await on([{ fault: "delay", ms: 100, times: 1 }], async (stand) => {
-      const late = stand.send("INCR", "k");
-      await arrived(stand);
-      expect(await stand.send("SET", "k", 5)).toBe("OK");
-      await stand.pass(100);
-      expect(await late).toBe(6);
-      stand.faults.add({ fault: "delay-reply", ms: 100, times: 1 });
-      const executed = stand.send("INCR", "k");
-      await until(async () => (await stand.look("GET", "k")) === "7", "the execution");
-      expect(await isSettled(executed)).toBe(false);
-      await stand.pass(100);
-      expect(await executed).toBe(7);
-    });
+    await using stand = await open([{ fault: "delay", ms: 100, times: 1 }]);
+    const late = stand.send("INCR", "k");
+    await arrived(stand);
+    expect(await stand.send("SET", "k", 5)).toBe("OK");
+    await stand.pass(100);
+    expect(await late).toBe(6);
+    stand.faults.add({ fault: "delay-reply", ms: 100, times: 1 });
+    const executed = stand.send("INCR", "k");
+    await until(async () => (await stand.look("GET", "k")) === "7", "the execution");
+    expect(await isSettled(executed)).toBe(false);
+    await stand.pass(100);
+    expect(await executed).toBe(7);
   });
 
   test("a reordered request is executed after the next one, or after a second", async () => {
-    await on([{ fault: "reorder", times: 1 }], async (stand) => {
-      const first = stand.send("SET", "k", "first");
-      await arrived(stand);
-      expect(await stand.send("SET", "k", "second")).toBe("OK");
-      expect(await first).toBe("OK");
-      expect(await stand.look("GET", "k")).toBe("first");
-      stand.faults.add({ fault: "reorder", times: 1 });
-      const only = stand.send("INCR", "n");
-      await arrived(stand);
-      expect(await stand.look("GET", "n")).toBeNull();
-      await stand.pass(1_000);
-      expect(await only).toBe(1);
-    });
+    await using stand = await open([{ fault: "reorder", times: 1 }]);
+    const first = stand.send("SET", "k", "first");
+    await arrived(stand);
+    expect(await stand.send("SET", "k", "second")).toBe("OK");
+    expect(await first).toBe("OK");
+    expect(await stand.look("GET", "k")).toBe("first");
+    stand.faults.add({ fault: "reorder", times: 1 });
+    const only = stand.send("INCR", "n");
+    await arrived(stand);
+    expect(await stand.look("GET", "n")).toBeNull();
+    await stand.pass(1_000);
+    expect(await only).toBe(1);
   });
 
   test.each<FaultRule>([{ fault: "delay", ms: 200 }, { fault: "reorder" }])(
     "a crash ends a request with %j, which is never executed",
     async (rule) => {
-      await on([{ ...rule, times: 1 }], async (stand) => {
-        const lost = stand.send("SET", "k", "never");
-        await arrived(stand);
-        await stand.stop();
-        await stand.pass(1_100);
-        expect(await lost).toBe("broken");
-        await stand.start();
-        expect(await stand.send("GET", "k")).toBeNull();
-      });
+      await using stand = await open([{ ...rule, times: 1 }]);
+      const lost = stand.send("SET", "k", "never");
+      await arrived(stand);
+      await stand.stop();
+      await stand.pass(1_100);
+      expect(await lost).toBe("broken");
+      await stand.start();
+      expect(await stand.send("GET", "k")).toBeNull();
     },
   );
 });
 
-describe.each(both)("streams %s", (_, openStand) => {
-  const on = standOf(openStand);
-  const open = async (stand: Stand) => readEvents(await stand.subscribe());
+describe.each(both)("streams %s", (_, open) => {
+  const listen = async (stand: Stand) => readEvents(await stand.subscribe());
   const publish = ({ look }: Stand, payload: string) => look("PUBLISH", "a", payload);
   const left = ({ look }: Stand) =>
     until(async () => String(await look("PUBSUB", "NUMSUB", "a")) === "a,0", "the end of the subscription");
   const confirmed = "data: subscribe,a,1";
 
   test("have the messages until the client leaves, and are billed at their begin and end", async () => {
-    await on([], async (stand) => {
-      const events = await open(stand);
-      expect(await events.next()).toBe(confirmed);
-      expect(await publish(stand, "grüß,\nyou")).toBe(1);
-      expect(await events.next()).toBe("data: message,a,grüß,\ndata: you");
-      stand.abort();
-      await left(stand);
-      await until(() => stand.log().length === 2, "two entries of the log");
-      expect(stand.log()).toMatchObject([
-        { command: ["SUBSCRIBE", "a"], billed: 1 },
-        { command: ["UNSUBSCRIBE", "a"], billed: 1 },
-      ]);
-    });
+    await using stand = await open();
+    const events = await listen(stand);
+    expect(await events.next()).toBe(confirmed);
+    expect(await publish(stand, "grüß,\nyou")).toBe(1);
+    expect(await events.next()).toBe("data: message,a,grüß,\ndata: you");
+    stand.abort();
+    await left(stand);
+    await until(() => stand.log().length === 2, "two entries of the log");
+    expect(stand.log()).toMatchObject([
+      { command: ["SUBSCRIBE", "a"], billed: 1 },
+      { command: ["UNSUBSCRIBE", "a"], billed: 1 },
+    ]);
   });
 
   test("break when the endpoint stops", async () => {
-    await on([], async (stand) => {
-      const events = await open(stand);
-      await events.next();
-      const next = expect(events.next()).rejects.toThrow();
-      await stand.stop();
-      await next;
-    });
+    await using stand = await open();
+    const events = await listen(stand);
+    await events.next();
+    const next = expect(events.next()).rejects.toThrow();
+    await stand.stop();
+    await next;
   });
 
   test.each([false, true])("are cut after their confirmation, reset %s", async (reset) => {
-    await on([{ fault: "cut-stream", command: "SUBSCRIBE", ms: 30, reset, times: 1 }], async (stand) => {
-      const events = await open(stand);
-      expect(await events.next()).toBe(confirmed);
-      const end = events.next().catch(() => "broken");
-      await stand.pass(30);
-      expect(await end).toBe(reset ? "broken" : undefined);
-      await left(stand);
-    });
+    await using stand = await open([{ fault: "cut-stream", command: "SUBSCRIBE", ms: 30, reset, times: 1 }]);
+    const events = await listen(stand);
+    expect(await events.next()).toBe(confirmed);
+    const end = events.next().catch(() => "broken");
+    await stand.pass(30);
+    expect(await end).toBe(reset ? "broken" : undefined);
+    await left(stand);
   });
 
   test("are silent, lose messages, double them, and have them late", async () => {
-    await on([{ fault: "silent-stream", times: 1 }], async (stand) => {
-      const [silent, events] = [await open(stand), await open(stand)];
-      for (const each of [silent, events]) expect(await each.next()).toBe(confirmed);
-      const passed = () => until(() => stand.faults.list().length === 0, "the message");
-      stand.faults.add({ fault: "drop-message", times: 1 });
-      expect(await publish(stand, "lost")).toBe(2);
-      await passed();
-      stand.faults.add({ fault: "duplicate-message", times: 1 });
-      await publish(stand, "twice");
-      expect([await events.next(), await events.next()]).toEqual(Array(2).fill("data: message,a,twice"));
-      stand.faults.add({ fault: "delay-message", times: 1, ms: 50 });
-      await publish(stand, "late");
-      await passed();
-      await publish(stand, "prompt");
-      expect(await events.next()).toBe("data: message,a,prompt");
-      await stand.pass(50);
-      expect(await events.next()).toBe("data: message,a,late");
-      expect(await isSettled(silent.next())).toBe(false);
-    });
+    await using stand = await open([{ fault: "silent-stream", times: 1 }]);
+    const [silent, events] = [await listen(stand), await listen(stand)];
+    for (const each of [silent, events]) expect(await each.next()).toBe(confirmed);
+    const passed = () => until(() => stand.faults.list().length === 0, "the message");
+    stand.faults.add({ fault: "drop-message", times: 1 });
+    expect(await publish(stand, "lost")).toBe(2);
+    await passed();
+    stand.faults.add({ fault: "duplicate-message", times: 1 });
+    await publish(stand, "twice");
+    expect([await events.next(), await events.next()]).toEqual(Array(2).fill("data: message,a,twice"));
+    stand.faults.add({ fault: "delay-message", times: 1, ms: 50 });
+    await publish(stand, "late");
+    await passed();
+    await publish(stand, "prompt");
+    expect(await events.next()).toBe("data: message,a,prompt");
+    await stand.pass(50);
+    expect(await events.next()).toBe("data: message,a,late");
+    expect(await isSettled(silent.next())).toBe(false);
   });
 
   test.each<FaultRule>([{ fault: "drop-reply", reset: true }, { fault: "duplicate" }])(
     "leave no subscription behind after %j",
     async (rule) => {
-      await on([rule], async (stand) => {
-        await open(stand).catch(() => undefined);
-        expect(await publish(stand, "once")).toBe(rule.fault === "duplicate" ? 1 : 0);
-        stand.abort();
-        await left(stand);
-      });
+      await using stand = await open([rule]);
+      await listen(stand).catch(() => undefined);
+      expect(await publish(stand, "once")).toBe(rule.fault === "duplicate" ? 1 : 0);
+      stand.abort();
+      await left(stand);
     },
   );
 });
@@ -262,24 +235,23 @@ test.each([
 ] as const)(
   "an endpoint %s that is stopped refuses connections, and starts with its data, or with nothing",
   async (_, open) => {
-    await standOf(open)([], async (stand) => {
-      await stand.send("SET", "k", "v", "PX", 600_000);
-      const sha = String(await stand.send("SCRIPT", "LOAD", peekScript.source));
-      await stand.stop();
-      await stand.stop();
-      expect(await stand.send("GET", "k")).toBe("broken");
-      await stand.start();
-      expect(await stand.send("GET", "k")).toBe("v");
-      expect(await stand.look("PTTL", "k")).toBeGreaterThan(0);
-      await stand.stop();
-      await stand.start({ memory: "lost" });
-      expect(await stand.send("GET", "k")).toBeNull();
-      expect(await stand.send("SCRIPT", "EXISTS", sha)).toEqual([0]);
-      // The lost data must not come back.
-      await stand.stop();
-      await stand.start();
-      expect(await stand.send("GET", "k")).toBeNull();
-    });
+    await using stand = await open();
+    await stand.send("SET", "k", "v", "PX", 600_000);
+    const sha = String(await stand.send("SCRIPT", "LOAD", peekScript.source));
+    await stand.stop();
+    await stand.stop();
+    expect(await stand.send("GET", "k")).toBe("broken");
+    await stand.start();
+    expect(await stand.send("GET", "k")).toBe("v");
+    expect(await stand.look("PTTL", "k")).toBeGreaterThan(0);
+    await stand.stop();
+    await stand.start({ memory: "lost" });
+    expect(await stand.send("GET", "k")).toBeNull();
+    expect(await stand.send("SCRIPT", "EXISTS", sha)).toEqual([0]);
+    // The lost data must not come back.
+    await stand.stop();
+    await stand.start();
+    expect(await stand.send("GET", "k")).toBeNull();
   },
 );
 
