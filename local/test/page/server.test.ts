@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { get } from "node:http";
 import process from "node:process";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { endpointsFromEnv, Redlock } from "../../../src/index.ts";
 import { inspect } from "../../../src/inspect/index.ts";
@@ -10,22 +10,16 @@ import { patient } from "../../../test/support/beyond-tests.ts";
 import { gate } from "../../../test/support/link.ts";
 import { engines } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
-import { type LocalEndpoints, start } from "../../src/index.ts";
+import { start } from "../../src/index.ts";
 import { openPage } from "../../src/page/server.ts";
 import type { PageState } from "../../src/page/state.ts";
 
-let closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.reverse()) await close();
-  closers = [];
-});
-
 async function open(engine: "redis" | "embedded", count = 3) {
-  const local: LocalEndpoints = await start({ engine, count });
-  closers.push(() => local.close());
+  const local = await start({ engine, count });
+  onTestFinished(() => local.close());
   const script = async () => "script();\n//# sourceMappingURL=page.js.map\n";
   const page = await openPage(local, { script });
-  closers.push(() => page.close());
+  onTestFinished(() => page.close());
   const [first] = local.endpoints;
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, page.url), { headers: { authorization: `Bearer ${first.token}` }, ...init });
