@@ -1,30 +1,20 @@
 import { Redis } from "@upstash/redis";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { readEvents } from "../../../test/support/event-reader.ts";
 import { engines, redisServer } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
 import { eventStream } from "../../src/event-stream.ts";
-import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
+import { oneEndpoint } from "../rest-protocol/one-endpoint.ts";
 
 // Whose streams of events are opened, and how: faults.test.ts shows what they have.
 
-let local: LocalEndpoints;
-let endpoint: LocalEndpoint;
-const opens = (engine: "redis" | "embedded") => {
-  beforeAll(async () => {
-    local = await start({ count: 1, engine });
-    endpoint = local.endpoints[0];
-  });
-  afterAll(() => local.close());
-};
-
-function request(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { authorization: `Bearer ${endpoint.token}`, accept: "text/event-stream" };
-  return fetch(endpoint.url + path, { method: "POST", headers, ...init });
-}
-
 describe.each(engines)("streams of events on %s", (engine) => {
-  opens(engine);
+  const one = oneEndpoint({ engine, token: "full", readOnlyToken: "reader" });
+
+  function request(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = { authorization: "Bearer full", accept: "text/event-stream" };
+    return fetch(one.endpoint.url + path, { method: "POST", headers, ...init });
+  }
 
   test.each(["GET", "POST"])("subscribe, by %s, to several channels", async (method) => {
     const response = await request("/subscribe/a/b%2Cc", { method });
@@ -34,7 +24,7 @@ describe.each(engines)("streams of events on %s", (engine) => {
       "data: subscribe,a,1",
       "data: subscribe,b,c,2",
     ]);
-    for (const channel of ["a", "b,c", "d"]) await endpoint.execute(["PUBLISH", channel, "one, two"]);
+    for (const channel of ["a", "b,c", "d"]) await one.endpoint.execute(["PUBLISH", channel, "one, two"]);
     expect(await events.next()).toBe("data: message,a,one, two");
     expect(await events.next()).toBe("data: message,b,c,one, two");
     await events.cancel();
@@ -42,13 +32,11 @@ describe.each(engines)("streams of events on %s", (engine) => {
 
   test.each<[path: string, token: string, status: number, error: RegExp, accept?: string]>([
     ["/subscribe/a", "wrong", 401, /^WRONGPASS invalid or missing auth token$/],
-    ["/subscribe/a", "read-only", 400, /^NOPERM /],
+    ["/subscribe/a", "reader", 400, /^NOPERM /],
     ["/subscribe", "full", 400, /^ERR wrong number of arguments for 'subscribe' command$/],
     ["/subscribe/a", "full", 400, /^ERR Command is not available: 'subscribe'$/, "*/*"],
-  ])("refuses %s with the %s token: %i", async (path, token, status, error, accept = "text/event-stream") => {
-    const tokens = { wrong: "wrong", "read-only": endpoint.readOnlyToken, full: endpoint.token };
-    const authorization = `Bearer ${tokens[token as keyof typeof tokens]}`;
-    const response = await request(path, { headers: { accept, authorization } });
+  ])("refuses %s with the token %s: %i", async (path, token, status, error, accept = "text/event-stream") => {
+    const response = await request(path, { headers: { accept, authorization: `Bearer ${token}` } });
     expect(response.status).toBe(status);
     expect(await response.json()).toEqual({ error: expect.stringMatching(error) });
   });
@@ -72,26 +60,20 @@ test("a client that leaves 32 MB unread is cut off", async () => {
 });
 
 describe.skipIf(!redisServer)("@upstash/redis", () => {
-  opens("redis");
+  const one = oneEndpoint({ engine: "redis" });
 
   test("subscribe and psubscribe get the messages; unsubscribe ends them", async () => {
-    const { url, token } = endpoint;
+    const { url, token } = one.endpoint;
     const redis = new Redis({ url, token, enableTelemetry: false });
     const got: unknown[] = [];
     const subscriber = redis.subscribe(["a", "b"]);
     const patterns = redis.psubscribe(["c*"]);
-    let standing = 0;
-    for (const [each, event] of [
-      [subscriber, "subscribe"],
-      [patterns, "psubscribe"],
-    ] as const) {
-      each.on(event, () => {
-        standing += 1;
-      });
-    }
+    const standing: unknown[] = [];
+    subscriber.on("subscribe", (count) => standing.push(count));
+    patterns.on("psubscribe", (count) => standing.push(count));
     subscriber.on("message", ({ channel, message }) => got.push([channel, message]));
     patterns.on("pmessage", ({ pattern, channel, message }) => got.push([pattern, channel, message]));
-    await until(() => standing === 3, "three confirmations");
+    await until(() => standing.length === 3, "three confirmations");
     expect(await redis.publish("a", { to: "a" })).toBe(1);
     expect(await redis.publish("cd", { to: "cd" })).toBe(1);
     await until(() => got.length === 2, "two messages");
