@@ -22,10 +22,14 @@ export interface Patch {
   readonly replace: string;
 }
 
-/** @param place a file of src/, or of twins/, and what it declares: `lock/lock.ts #extendOnQuorum` */
-export function patch(place: string, find: string, replace: string): Patch {
+/**
+ * A list of one patch, which most mutants have. Others join several: `[...patch(), ...patch()]`.
+ *
+ * @param place a file of src/, or of twins/, and what it declares: `lock/lock.ts #extendOnQuorum`
+ */
+export function patch(place: string, find: string, replace: string): readonly [Patch] {
   const [file, within] = place.split(" ");
-  return { file: file!, within, find, replace };
+  return [{ file: file!, within, find, replace }];
 }
 
 /** Two holders at once, or one that a quorum no longer keeps the others from. */
