@@ -153,6 +153,11 @@ describe("redis-rest-local", () => {
     server.close();
   });
 
+  test("does not print the password of a Redis", async () => {
+    expect(await runToEnd("--redis redis://:hidden@127.0.0.1:1")).toBe(0);
+    expect(lines.join("\n")).toMatch(/ with redis:\/\/127\.0\.0\.1:1\n/);
+  });
+
   test("says what to do where redis-server is missing", async () => {
     const { PATH } = process.env;
     process.env.PATH = directory;
