@@ -1,6 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Fence, fencesOf } from "../../test/docs/fences.ts";
@@ -8,7 +7,7 @@ import { freePort } from "../../test/support/free-port.ts";
 import { installPacked, type Project } from "../../test/support/packed.ts";
 import { until } from "../../test/support/until.ts";
 
-// The programs and recipes of local/README.md, with the packed package and free ports.
+// The recipes of local/README.md, with the packed package and free ports. test/docs runs its programs.
 
 const blocks = fencesOf("local/README.md");
 
@@ -25,19 +24,6 @@ afterEach(async () => {
     // With its group: what a shell has started must end, too.
     if (child.exitCode === null && process.kill(-child.pid!, "SIGTERM")) await ended;
   }
-});
-
-test("the programs run, the first with the file that the command writes", async () => {
-  const { folder } = project;
-  symlinkSync(resolve("node_modules/@upstash"), join(folder, "node_modules/@upstash"));
-  const [visits, inTests] = blocks.filter(({ language }) => language === "js");
-  writeFileSync(join(folder, "visits.mjs"), visits!.text);
-  writeFileSync(join(folder, "in-tests.mjs"), inTests!.text);
-  const [command = ""] = blocks.find(({ text }) => text.startsWith("npx redis-rest-local"))!.text.split("\n");
-  background("bash", ["-ec", `${command} --no-page`]);
-  await until(() => existsSync(join(folder, ".env")), ".env");
-  expect(project.run("node", "--env-file=.env", "visits.mjs")).toBe("1\n");
-  expect(project.run("node", "in-tests.mjs")).toBe("0\n");
 });
 
 test("the steps of the workflow start an endpoint, and wait for it", async () => {
