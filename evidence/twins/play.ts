@@ -1,11 +1,12 @@
+import process from "node:process";
 import { isDeepStrictEqual } from "node:util";
-import { vi } from "vitest";
+import { afterAll, beforeAll, expect, vi } from "vitest";
 import { Engine, type Reply, ReplyError } from "../../local/src/memory/index.ts";
 import { type CommandResult, LockServer } from "../../lock-server/src/lock-server.ts";
 import { objectStorage } from "../../lock-server/test/storage.ts";
+import { startServer } from "../../test/support/redis-servers.ts";
 import { Draw } from "../sim/draw.ts";
-import type { RandomScript } from "./random-calls.ts";
-import { channels, Stalled, type SteppedRedis } from "./stepped-redis.ts";
+import { channels, Stalled, SteppedRedis } from "./stepped-redis.ts";
 
 // Plays the same on Redis, on the embedded engine and on a lock server, and compares the answers and all that is stored.
 
@@ -21,16 +22,6 @@ interface Compared {
   readonly executed?: number;
   /** The messages that {@link channels} have had. A lock server does not tell. */
   readonly heard?: readonly Reply[];
-}
-
-/** The answers of all steps; and the first difference between Redis and a server, after the steps of `trace`. */
-interface Played {
-  readonly answers: readonly string[];
-  readonly difference?: {
-    readonly mine: unknown;
-    readonly theirs: unknown;
-    readonly trace: readonly string[];
-  };
 }
 
 /** One of these reads a key; to the others, it is of the wrong type. */
@@ -61,13 +52,24 @@ async function contentsOf(server: Pick<Compared, "execute">, keys: readonly stri
   return contents.sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** Plays 60 steps on Redis, on the embedded engine, and on a lock server. */
-export async function play(
+/** Returns what plays 60 steps on a redis-server of the `describe` around the call, and resolves with its answers. */
+export function besideRedis(): (next: (draw: Draw) => Words, run: number) => Promise<readonly string[]> {
+  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+  console.info(`SEED=${seed}`);
+  let redis: SteppedRedis;
+  beforeAll(async () => {
+    redis = await SteppedRedis.open(await startServer());
+  });
+  afterAll(() => redis.close());
+  return (next, run) => play(redis, next, seed + run);
+}
+
+async function play(
   redis: SteppedRedis,
   next: (draw: Draw) => Words,
   seed: number,
   attempts = 20,
-): Promise<Played> {
+): Promise<readonly string[]> {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_700_000_000_000 });
   try {
     await redis.empty();
@@ -80,10 +82,18 @@ export async function play(
   }
 }
 
-async function playOnce(redis: SteppedRedis, next: (draw: Draw) => Words, draw: Draw): Promise<Played> {
+/** Fails at the first difference between Redis and another server. */
+async function playOnce(
+  redis: SteppedRedis,
+  next: (draw: Draw) => Words,
+  draw: Draw,
+): Promise<readonly string[]> {
   const servers = [openEngine(), await openLockServer()];
   const trace: string[] = [];
   const answers: string[] = [];
+  const compare = (mine: unknown, theirs: unknown) => {
+    if (!isDeepStrictEqual(mine, theirs)) expect(mine, trace.join("\n")).toStrictEqual(theirs);
+  };
   for (let count = 0; count < 60; count += 1) {
     if (draw.chance(0.4)) vi.advanceTimersByTime(draw.pick([1, 7, 20, 39, 40, 400, 500, 1_600, 2_999]));
     const command = next(draw);
@@ -98,14 +108,12 @@ async function playOnce(redis: SteppedRedis, next: (draw: Draw) => Words, draw: 
       // Without the call of the script itself.
       const called = isScript && before !== undefined ? server.executed! - before - 1 : calls;
       const contents = await contentsOf(server, server.keys());
-      const mine = { answer: comparable(command, own!), contents, calls: called };
-      if (!isDeepStrictEqual(mine, theirs)) return { answers, difference: { mine, theirs, trace } };
+      compare({ answer: comparable(command, own!), contents, calls: called }, theirs);
     }
   }
   const theirs = await redis.heard();
-  answers.push(...theirs.map(String));
-  const mine = servers.find(({ heard }) => heard && !isDeepStrictEqual(heard, theirs))?.heard;
-  return { answers, ...(mine && { difference: { mine, theirs, trace } }) };
+  for (const { heard = theirs } of servers) compare(heard, theirs);
+  return [...answers, ...theirs.map(String)];
 }
 
 function openEngine(): Compared {
@@ -151,18 +159,4 @@ async function openLockServer(): Promise<Compared> {
         .toArray()
         .map(({ key }) => String(key)),
   };
-}
-
-/** Random calls of a script. */
-export function playScript(
-  redis: SteppedRedis,
-  { script: { source: text }, call, disturbance }: RandomScript,
-  seed: number,
-): Promise<Played> {
-  const next = (draw: Draw) => {
-    if (!draw.chance(0.9)) return disturbance(draw);
-    const { keys, args } = call(draw);
-    return ["EVAL", text, keys.length, ...keys, ...args];
-  };
-  return play(redis, next, seed);
 }

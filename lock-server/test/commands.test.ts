@@ -1,9 +1,8 @@
 import process from "node:process";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, test } from "vitest";
 import type { Draw } from "../../evidence/sim/draw.ts";
-import { play, type Words } from "../../evidence/twins/play.ts";
-import { SteppedRedis } from "../../evidence/twins/stepped-redis.ts";
-import { redisServer, startServer } from "../../test/support/redis-servers.ts";
+import { besideRedis, type Words } from "../../evidence/twins/play.ts";
+import { redisServer } from "../../test/support/redis-servers.ts";
 
 // The commands of the lock server and the embedded engine beside those of redis-server. Of so few keys that each command
 // meets what others have left.
@@ -53,19 +52,10 @@ const forms: readonly ((draw: Draw) => Words)[] = [
 ];
 
 describe.skipIf(!redisServer)("commands", () => {
-  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
-  console.info(`SEED=${seed}`);
-  let redis: SteppedRedis;
-  beforeAll(async () => {
-    redis = await SteppedRedis.open(await startServer());
-  });
-  afterAll(() => redis.close());
+  const play = besideRedis();
 
   test("do what those of Redis do, right and wrong ones", async () => {
     const next = (draw: Draw) => draw.pick(forms)(draw);
-    for (let run = 0; run < 25 * Number(process.env.RUNS ?? 1); run += 1) {
-      const { difference } = await play(redis, next, seed + run);
-      if (difference) expect(difference.mine, difference.trace.join("\n")).toEqual(difference.theirs);
-    }
+    for (let run = 0; run < 25 * Number(process.env.RUNS ?? 1); run += 1) await play(next, run);
   });
 });
