@@ -4,7 +4,8 @@ import { Idempotency, type RunOptions } from "../../src/idempotency/index.ts";
 import type { AcquireOptions, Lock, Redlock } from "../../src/index.ts";
 import { pubSub } from "../../src/wake-up/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
-import { type EndpointSet, type Local, newResource, openLocal, titled } from "../support/local-endpoints.ts";
+import { type EndpointSet, type Local, newResource, openLocal } from "../support/local-endpoints.ts";
+import { redisServer } from "../support/redis-servers.ts";
 import { until } from "../support/until.ts";
 
 // What the pages say of costs, held against what a real server counts.
@@ -121,7 +122,7 @@ const sets = (["redis", "redis-8.4", "upstash"] as const).map(
   (dialect): EndpointSet => ({ engine: "redis", count: 1, dialect, via: "fetch" }),
 );
 
-describe.each(titled(sets))("the table of docs/choosing.md: %s", (_, set) => {
+describe.skipIf(!redisServer).each(sets)("the table of docs/choosing.md: $dialect dialect", (set) => {
   let local: Local;
   beforeAll(async () => {
     local = await openLocal(set);

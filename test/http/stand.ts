@@ -47,7 +47,7 @@ export const stands: readonly (readonly [name: string, stand: Stand])[] = [
 
 /** One endpoint and three. Embedded, because requests do not see the engine. */
 export const stores: readonly Store[] = [1, 3].map((count) =>
-  storeOf({ engine: "embedded", count, dialect: "upstash" }),
+  storeOf({ engine: "embedded", count, dialect: "upstash", via: "memory" }),
 );
 
 /** Each stand and each store occurs. */

@@ -2,25 +2,21 @@ import { Redis, type RedisConfigNodejs } from "@upstash/redis";
 import { keyOf } from "../../evidence/sim/field.ts";
 import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import {
-  type Dialect,
   type Endpoint,
   httpEndpoint,
   Redlock,
-  type RedlockEvent,
   type RedlockOptions,
   upstashEndpoint,
 } from "../../src/index.ts";
 import { patient } from "./beyond-tests.ts";
 import { openLockServers } from "./lock-servers.ts";
-import { canRun, openRealEndpoints } from "./redis-servers.ts";
+import { openRealEndpoints } from "./redis-servers.ts";
+import type { Setting } from "./sets.ts";
 import { openSockets, type SocketClient, type Sockets } from "./sockets.ts";
 import { until } from "./until.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
-export interface EndpointSet {
-  readonly engine: "redis" | "embedded" | "durable";
-  readonly count: number;
-  readonly dialect: Dialect;
+export interface EndpointSet extends Setting {
   /** The library's own transport, a client of `@upstash/redis`, or one with a socket, which needs the engine `redis`. */
   readonly via: "fetch" | "sdk" | SocketClient;
 }
@@ -33,12 +29,6 @@ export interface Local {
   readonly quorum: number;
   /** A client for these endpoints. */
   redlock(options?: Omit<RedlockOptions, "endpoints">): Redlock;
-  /** A client that records its events, those of its requests apart. */
-  observed(options?: Omit<RedlockOptions, "endpoints">): {
-    readonly redlock: Redlock;
-    readonly events: RedlockEvent[];
-    readonly requests: Extract<RedlockEvent, { type: "request" }>[];
-  };
   /** The endpoints as {@link Local.redlock} uses them. */
   connect(): Endpoint[];
   /** The value of the resource's key by endpoint; null where it does not exist. */
@@ -49,8 +39,6 @@ export interface Local {
   gone(resource: string): Promise<void>;
   /** ms until the resource's key expires, by endpoint; −2 where it does not exist. */
   expiries(resource: string): Promise<number[]>;
-  /** Sets the resource's key to `value` on the endpoints of these indices, as another client would. */
-  put(resource: string, indices: readonly number[], value?: string, ttl?: number): Promise<void>;
   /**
    * Deletes the resource's key on the endpoints of these indices, default all, as an operator would. It waits until the key
    * is there: an acquisition needs only a quorum, and a slower request would store it again.
@@ -58,7 +46,7 @@ export interface Local {
   remove(resource: string, indices?: readonly number[]): Promise<void>;
   /** HTTP requests that arrived since the last reset. */
   requests(): number;
-  /** Empties the databases, removes all faults, counts from zero, and loads the library's scripts. */
+  /** Empties the databases, removes all faults, closes the clients with sockets, and counts from zero. */
   reset(): Promise<void>;
   close(): Promise<void>;
 }
@@ -69,14 +57,6 @@ let names = 0;
 export function newResource(name = "resource"): string {
   names += 1;
   return `${name}-${names}`;
-}
-
-/** Sets with titles for their tests. */
-export function titled(sets: readonly EndpointSet[]): (readonly [title: string, set: EndpointSet])[] {
-  return sets.filter(canRun).map((set) => {
-    const { engine, count, dialect, via } = set;
-    return [`${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : via}`, set];
-  });
 }
 
 /** An `@upstash/redis` client of a local endpoint. */
@@ -127,18 +107,14 @@ async function resetAll(endpoints: readonly LocalEndpoint[]): Promise<void> {
     faults.clear();
     log.reset();
   }
-  await Promise.all(
-    endpoints.map(async (endpoint) => {
-      await endpoint.execute(["FLUSHALL"]);
-    }),
-  );
+  await Promise.all(endpoints.map((endpoint) => endpoint.execute(["FLUSHALL"])));
 }
 
 function clientsOf(
   endpoints: readonly LocalEndpoint[],
   { via, dialect }: EndpointSet,
   sockets: Sockets | undefined,
-): Pick<Local, "connect" | "redlock" | "observed"> {
+): Pick<Local, "connect" | "redlock"> {
   const connect = () =>
     sockets?.connect(dialect) ??
     endpoints.map(({ url, token, name }) =>
@@ -149,28 +125,17 @@ function clientsOf(
   return {
     connect,
     redlock: (options = {}) => new Redlock({ ...patient, ...options, endpoints: connect() }),
-    observed(options = {}) {
-      const events: RedlockEvent[] = [];
-      const requests: Extract<RedlockEvent, { type: "request" }>[] = [];
-      const onEvent = (event: RedlockEvent) =>
-        event.type === "request" ? requests.push(event) : events.push(event);
-      return {
-        events,
-        requests,
-        redlock: new Redlock({ ...patient, ...options, endpoints: connect(), onEvent }),
-      };
-    },
   };
 }
 
 function keysOf(
   endpoints: readonly LocalEndpoint[],
-): Pick<Local, "values" | "holders" | "gone" | "expiries" | "put" | "remove"> {
-  const keyFor = (resource: string) => keyOf("lock", resource);
-  const values = (resource: string) =>
+): Pick<Local, "values" | "holders" | "gone" | "expiries" | "remove"> {
+  const onEach = <Reply>(command: string, resource: string) =>
     Promise.all(
-      endpoints.map(async (endpoint) => (await endpoint.execute(["GET", keyFor(resource)])) as string | null),
+      endpoints.map((endpoint) => endpoint.execute([command, keyOf("lock", resource)]) as Promise<Reply>),
     );
+  const values = (resource: string) => onEach<string | null>("GET", resource);
   return {
     values,
     async holders(resource) {
@@ -179,21 +144,11 @@ function keysOf(
     async gone(resource) {
       await until(async () => (await values(resource)).every((value) => value === null), "an end everywhere");
     },
-    expiries: (resource) =>
-      Promise.all(
-        endpoints.map(async (endpoint) => (await endpoint.execute(["PTTL", keyFor(resource)])) as number),
-      ),
-    async put(resource, indices, value = "somebody-else", ttl = 60_000) {
-      for (const index of indices) {
-        await endpoints[index]!.execute(["SET", keyFor(resource), value, "PX", ttl]);
-      }
-    },
+    expiries: (resource) => onEach<number>("PTTL", resource),
     async remove(resource, indices = [...endpoints.keys()]) {
       for (const index of indices) {
-        await until(
-          async () => (await endpoints[index]!.execute(["DEL", keyFor(resource)])) === 1,
-          "the key",
-        );
+        const command = ["DEL", keyOf("lock", resource)];
+        await until(async () => (await endpoints[index]!.execute(command)) === 1, "the key");
       }
     },
   };

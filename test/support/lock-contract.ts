@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { handoff, resume } from "../../src/handoff/index.ts";
-import { type Lock, LockHeldError, LockLostError } from "../../src/index.ts";
+import { type Lock, LockHeldError, LockLostError, type RedlockEvent } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { rejection } from "./outcomes.ts";
@@ -174,7 +174,11 @@ export function lockContract(open: () => Promise<Local>): void {
 
   test("events report what happened, and every request", async () => {
     const [first, resource] = [newResource(), newResource()];
-    const { redlock, events, requests } = local.observed();
+    const events: RedlockEvent[] = [];
+    const requests: RedlockEvent[] = [];
+    const redlock = local.redlock({
+      onEvent: (event) => (event.type === "request" ? requests : events).push(event),
+    });
     const { count } = local.set;
     await redlock.acquire(first);
     await until(() => requests.length === count, "all connections");
@@ -202,7 +206,7 @@ export function lockContract(open: () => Promise<Local>): void {
     for (const request of requests) {
       expect(request).toEqual({ type: "request", endpoint, commands: 1, elapsed, failure: undefined });
     }
-    const names = requests.map((request) => request.endpoint);
+    const names = requests.map((request) => request.type === "request" && request.endpoint);
     expect([...new Set(names)].map((name) => names.filter((one) => one === name).length)).toEqual(
       Array(count).fill(4),
     );

@@ -1,18 +1,16 @@
 import { memoryEndpoint } from "../../local/src/memory/index.ts";
-import type { Dialect, Endpoint } from "../../src/endpoints/endpoint.ts";
-import { httpEndpoint } from "../../src/endpoints/http.ts";
+import type { Endpoint } from "../../src/endpoints/endpoint.ts";
 import { hashKey, type KeyKind } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/index.ts";
+import { Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { patient } from "./beyond-tests.ts";
 import { type Link, link } from "./link.ts";
-import { openLockServers } from "./lock-servers.ts";
-import { openRealEndpoints } from "./redis-servers.ts";
+import { type EndpointSet, openLocal } from "./local-endpoints.ts";
 import { isUsual, type Setting, setsOf } from "./sets.ts";
 import { until } from "./until.ts";
 
-// Sets of endpoints for contract tests: embedded engines in this process, and real redis-servers over HTTP.
+// Sets of endpoints for contract tests: embedded engines in this process, and what openLocal() starts.
 
 /** The open endpoints that the clients of one store share. */
 export interface OpenStore {
@@ -35,20 +33,19 @@ export interface Store extends Setting {
  * @param real counts for real servers, if more would show nothing new. Default: `counts`
  */
 export function storesOf(counts: readonly number[], real: readonly number[] = counts): Store[] {
-  return setsOf(counts, real, undefined, (count) => !isUsual(count)).map(storeOf);
+  return setsOf(counts, real, undefined, (count) => !isUsual(count)).map((set) =>
+    storeOf({ ...set, via: set.engine === "embedded" ? "memory" : "fetch" }),
+  );
 }
 
-export function storeOf({ engine, count, dialect }: Setting): Store {
-  return {
-    title: `${engine} engine, ${count} × ${dialect}`,
-    engine,
-    count,
-    dialect,
-    open: () => (engine === "embedded" ? openMemory(count, dialect) : openServers(engine, count, dialect)),
-  };
+/** @param set `memory`: embedded engines without HTTP */
+export function storeOf(set: Setting & { readonly via: "memory" | EndpointSet["via"] }): Store {
+  const { engine, count, dialect, via } = set;
+  const open = () => (via === "memory" ? openMemory(set) : openServers({ ...set, via }));
+  return { title: `${engine} engine, ${count} × ${dialect} by ${via}`, engine, count, dialect, open };
 }
 
-async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
+async function openMemory({ count, dialect }: Setting): Promise<OpenStore> {
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `endpoint-${index + 1}`, dialect }),
   );
@@ -59,10 +56,10 @@ async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
   };
 }
 
-async function openServers(engine: "redis" | "durable", count: number, dialect: Dialect): Promise<OpenStore> {
-  const local = await (engine === "redis" ? openRealEndpoints(count, dialect) : openLockServers(count));
+async function openServers(set: EndpointSet): Promise<OpenStore> {
+  const local = await openLocal(set);
   return {
-    endpoints: local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name, dialect })),
+    endpoints: local.connect(),
     execute: (index, command) => local.endpoints[index]!.execute(command),
     close: local.close,
   };
@@ -73,6 +70,8 @@ export interface Client {
   readonly redlock: Redlock;
   readonly idempotency: Idempotency;
   readonly links: readonly Link[];
+  /** What it has reported, without its requests. */
+  readonly events: readonly RedlockEvent[];
 }
 
 /** Creates a client, {@link patient} unless its options say otherwise. `options` are those of `Idempotency`. */
@@ -82,8 +81,20 @@ export function clientOf(
   redlockOptions: Omit<RedlockOptions, "endpoints"> = {},
 ): Client {
   const links = store.endpoints.map(link);
-  const redlock = new Redlock({ ...patient, ...redlockOptions, endpoints: links });
-  return { redlock, idempotency: new Idempotency(redlock, options), links };
+  const events: RedlockEvent[] = [];
+  const redlock = new Redlock({
+    ...patient,
+    backoff: { min: 2, max: 20 },
+    onEvent: (event) => event.type !== "request" && events.push(event),
+    ...redlockOptions,
+    endpoints: links,
+  });
+  return { redlock, idempotency: new Idempotency(redlock, options), links, events };
+}
+
+/** Sends one command about a key to every endpoint. */
+export function onEach(store: OpenStore, ...command: [string, string, ...string[]]): Promise<unknown[]> {
+  return Promise.all(store.endpoints.map((_, index) => store.execute(index, command)));
 }
 
 /** The record of an idempotency key by endpoint; null where there is none. */
@@ -95,8 +106,7 @@ export async function recordsOf(
   ...handler: [name?: string]
 ): Promise<(string | null)[]> {
   const name = await recordName(key, scope, kind, ...handler);
-  const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["GET", name])));
-  return values as (string | null)[];
+  return (await onEach(store, "GET", name)) as (string | null)[];
 }
 
 /**
@@ -109,9 +119,7 @@ export async function allArrived(links: readonly Link[]): Promise<void> {
 
 /** The ttl of a record in ms, by endpoint; −2: it does not exist, −1: it does not expire. */
 export async function ttlsOf(store: OpenStore, key: string): Promise<number[]> {
-  const name = await recordName(key);
-  const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["PTTL", name])));
-  return values as number[];
+  return (await onEach(store, "PTTL", await recordName(key))) as number[];
 }
 
 /** The Redis key of an idempotency key's record. */

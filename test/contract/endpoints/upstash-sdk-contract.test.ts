@@ -1,6 +1,7 @@
 import { describe } from "vitest";
-import { type EndpointSet, openLocal, titled } from "../../support/local-endpoints.ts";
+import { type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
+import { canRun } from "../../support/redis-servers.ts";
 
 const sets: EndpointSet[] = [
   { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
@@ -9,6 +10,6 @@ const sets: EndpointSet[] = [
   { engine: "redis", count: 3, dialect: "redis", via: "sdk" },
 ];
 
-describe.each(titled(sets))("%s", (_, set) => {
+describe.each(sets.filter(canRun))("$count × $engine, $dialect dialect", (set) => {
   lockContract(() => openLocal(set));
 });

@@ -66,7 +66,7 @@ describe.each([bestEngine])("the @upstash/redis client in front of %s", (engine)
     await local.endpoints[0]!.execute(["SCRIPT", "FLUSH"]);
     const resources = Array.from({ length: 25 }, (_, index) => newResource(`${index}`));
     const [held] = resources;
-    await local.put(held!, [0]);
+    await local.redlock().acquire(held!);
     const locks = await Promise.all(
       resources.map((resource, index) =>
         redlock.tryAcquire(resource, {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { forceRelease, inspect } from "../../../../src/inspect/index.ts";
-import { type EndpointSet, type Local, openLocal, titled } from "../../../support/local-endpoints.ts";
+import { type EndpointSet, type Local, openLocal } from "../../../support/local-endpoints.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
 const sets: EndpointSet[] = [
@@ -20,7 +20,7 @@ const alike = [
   ["A", "a ", " a", "a\u0000", "a/b", "a%2Fb", "a?b", "a&b", "a#b", "a+b", "a b", "a%20b", "*", "?", "[a]"],
 ];
 
-describe.each(titled(sets))("odd names: %s", (_, set) => {
+describe.each(sets)("odd names: $engine, $dialect dialect, $via", (set) => {
   let local: Local;
   beforeAll(async () => {
     local = await openLocal(set);

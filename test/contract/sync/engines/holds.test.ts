@@ -3,16 +3,16 @@ import { keyOf } from "../../../../src/redis/keys.ts";
 import { ReentrantLock } from "../../../../src/sync/index.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { isSettled } from "../../../support/outcomes.ts";
-import { allArrived } from "../../../support/stores.ts";
+import { allArrived, type Client, clientOf, onEach } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { holders } from "../holders.ts";
-import { onEach, onStores, type Visitor, visitor } from "../stand.ts";
+import { onStores } from "../stand.ts";
 
 // What can differ by engine, number of endpoints and dialect: replies, expiry and second executions.
 
 onStores([1, 2, 3, 5], [3], (at, { count }) => {
   const all = (value: number) => new Array(count).fill(value);
-  const contended = ({ events }: Visitor) => until(() => events.some(({ type }) => type === "contended"));
+  const contended = ({ events }: Client) => until(() => events.some(({ type }) => type === "contended"));
 
   describe.each(holders)("$title", ({ keys, acquire, another, tryAnother }) => {
     const keyFor = (name: string) => keyOf("redlock", keys.at(-1)!, name);
@@ -34,7 +34,7 @@ onStores([1, 2, 3, 5], [3], (at, { count }) => {
       expect(await hold.extend(900_000)).toBeGreaterThan(600_000);
       await allArrived(first.links);
       for (const ms of await ttls(name)) expect(ms).toBeGreaterThan(600_000);
-      const waiting = visitor(at.store);
+      const waiting = clientOf(at.store);
       const next = another(waiting.redlock, name, { wait: Infinity });
       await contended(waiting);
       expect(await isSettled(next)).toBe(false);

@@ -3,10 +3,10 @@ import { keyOf } from "../../../../src/redis/keys.ts";
 import { CountDownLatch, LimitMismatchError, type OnceContext, once } from "../../../../src/sync/index.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../../support/outcomes.ts";
-import { allArrived } from "../../../support/stores.ts";
+import { allArrived, type Client, clientOf, onEach } from "../../../support/stores.ts";
 import { until } from "../../../support/until.ts";
 import { unreachable } from "../every-call.ts";
-import { onEach, onStores, type Visitor, visitor } from "../stand.ts";
+import { onStores } from "../stand.ts";
 
 // A latch and once: what can differ by engine, number of endpoints and dialect.
 
@@ -14,8 +14,8 @@ onStores([1, 2, 3, 5], [3], (at) => {
   test("a latch opens with the last arrival, counts each id once, and stays open", async () => {
     const { first, second } = at;
     const name = newResource("latch");
-    const latch = ({ redlock }: Visitor, count = 3) => new CountDownLatch(redlock, name, { count });
-    const waiting = visitor(at.store);
+    const latch = ({ redlock }: Client, count = 3) => new CountDownLatch(redlock, name, { count });
+    const waiting = clientOf(at.store);
     const opened = latch(waiting).wait({ wait: Infinity });
     const states = [];
     for (const id of ["1", "true", "1"]) {
@@ -42,7 +42,7 @@ onStores([1, 2, 3, 5], [3], (at) => {
     const runs: OnceContext[] = [];
     const outcomes = await Promise.all(
       Array.from({ length: 5 }, (_, index) => {
-        const own = visitor(at.store);
+        const own = clientOf(at.store);
         // Each request is executed twice.
         for (const link of own.links) link.fate = () => "twice";
         return once(own.redlock, name, { every: 600_000 }, (turn) => runs.push(turn) && index);
