@@ -17,96 +17,87 @@ export function lockContract(open: () => Promise<Local>): void {
 
   const onQuorum = (values: readonly number[], test: (value: number) => boolean) =>
     values.filter(test).length >= local.quorum;
+  const jsonOf = async (lock: Lock) => JSON.parse(JSON.stringify(await handoff(lock)));
 
-  describe("acquire and release", () => {
-    test("a lock is stored on a quorum, is exclusive, and is deleted by its release", async () => {
-      const resource = newResource();
-      const redlock = local.redlock({ ttl: 500_000 });
-      const lock = await redlock.acquire(resource);
-      expect(lock.resources).toEqual([resource]);
-      expect(lock.ttl).toBe(500_000);
-      expect(lock.fence).toBeUndefined();
-      expect(lock.token).toMatch(/^[a-z]/);
-      expect(lock.remaining()).toBeGreaterThan(0);
-      expect(lock.remaining()).toBeLessThan(500_000);
-      expect(lock.signal.aborted).toBe(false);
-      expect(await local.holders(resource)).toBeGreaterThanOrEqual(local.quorum);
-      const expiries = await local.expiries(resource);
-      expect(expiries.filter((ms) => ms > lock.remaining()).length).toBeGreaterThanOrEqual(local.quorum);
+  test("a lock is stored on a quorum, is exclusive, and is deleted by its release", async () => {
+    const resource = newResource();
+    const redlock = local.redlock({ ttl: 500_000 });
+    const lock = await redlock.acquire(resource);
+    expect(lock.resources).toEqual([resource]);
+    expect(lock.ttl).toBe(500_000);
+    expect(lock.fence).toBeUndefined();
+    expect(lock.token).toMatch(/^[a-z]/);
+    expect(lock.remaining()).toBeGreaterThan(0);
+    expect(lock.remaining()).toBeLessThan(500_000);
+    expect(lock.signal.aborted).toBe(false);
+    expect(await local.holders(resource)).toBeGreaterThanOrEqual(local.quorum);
+    const expiries = await local.expiries(resource);
+    expect(expiries.filter((ms) => ms > lock.remaining()).length).toBeGreaterThanOrEqual(local.quorum);
 
-      expect(await redlock.tryAcquire(resource)).toBeNull();
-      expect(await redlock.tryAcquire(newResource())).not.toBeNull();
+    expect(await redlock.tryAcquire(resource)).toBeNull();
+    expect(await redlock.tryAcquire(newResource())).not.toBeNull();
 
-      expect(await lock.release()).toBe(true);
-      await local.gone(resource);
-      expect(lock.remaining()).toBe(0);
-      expect(lock.signal.aborted).toBe(false);
-      expect(await lock.release()).toBe(false);
-      const next = await redlock.tryAcquire(resource);
-      expect(next?.token).not.toBe(lock.token);
-    });
+    expect(await lock.release()).toBe(true);
+    await local.gone(resource);
+    expect(lock.remaining()).toBe(0);
+    expect(lock.signal.aborted).toBe(false);
+    expect(await lock.release()).toBe(false);
+    const next = await redlock.tryAcquire(resource);
+    expect(next?.token).not.toBe(lock.token);
   });
 
-  describe("several resources", () => {
-    test("are acquired and released together", async () => {
-      const [a, b] = [newResource("a"), newResource("b")];
-      const redlock = local.redlock();
-      const lock = await redlock.acquire([a, b, a]);
-      expect(lock.resources).toEqual([a, b]);
-      expect(await redlock.tryAcquire(a)).toBeNull();
-      expect(await redlock.tryAcquire(b)).toBeNull();
-      expect(await redlock.tryAcquire([newResource(), b])).toBeNull();
-      expect(await lock.verify()).toBe(true);
-      expect(await lock.extend(900_000)).toBeGreaterThan(600_000);
-      const isLong = async () => Math.min(...(await local.expiries(b))) > 600_000;
-      await until(isLong, "the extension everywhere");
-      expect(await lock.release()).toBe(true);
-      await Promise.all([local.gone(a), local.gone(b)]);
-    });
+  test("several resources are acquired and released together", async () => {
+    const [a, b] = [newResource("a"), newResource("b")];
+    const redlock = local.redlock();
+    const lock = await redlock.acquire([a, b, a]);
+    expect(lock.resources).toEqual([a, b]);
+    expect(await redlock.tryAcquire(a)).toBeNull();
+    expect(await redlock.tryAcquire(b)).toBeNull();
+    expect(await redlock.tryAcquire([newResource(), b])).toBeNull();
+    expect(await lock.verify()).toBe(true);
+    expect(await lock.extend(900_000)).toBeGreaterThan(600_000);
+    const isLong = async () => Math.min(...(await local.expiries(b))) > 600_000;
+    await until(isLong, "the extension everywhere");
+    expect(await lock.release()).toBe(true);
+    await Promise.all([local.gone(a), local.gone(b)]);
   });
 
-  describe("another process", () => {
-    const jsonOf = async (lock: Lock) => JSON.parse(JSON.stringify(await handoff(lock)));
+  test("another process resumes a lock from its JSON", async () => {
+    const resource = newResource();
+    const lock = await local.redlock({ fencing: true, ttl: 300_000 }).acquire(resource);
+    const resumed = await resume(local.redlock(), await jsonOf(lock));
+    expect(resumed.resources).toEqual([resource]);
+    expect([resumed.fence, resumed.ttl]).toEqual([lock.fence, 300_000]);
+    expect(resumed.token).not.toBe(lock.token);
+    expect(resumed.remaining()).toBeGreaterThan(0);
+    expect(await resumed.verify()).toBe(true);
+    expect(await resumed.extend(900_000)).toBeGreaterThan(600_000);
+    expect(resumed.remaining()).toBeGreaterThan(600_000);
+    expect(await resumed.release()).toBe(true);
+    await local.gone(resource);
+  });
 
-    test("resumes a lock from its JSON", async () => {
+  test.each(['\u0000\u001b[2J\r\n"\\{tag} 日本 🐘 \u202e', "é".repeat(255), "null"])(
+    "a note is shown as it was given, and is handed over: %j",
+    async (note) => {
       const resource = newResource();
-      const lock = await local.redlock({ fencing: true, ttl: 300_000 }).acquire(resource);
-      const resumed = await resume(local.redlock(), await jsonOf(lock));
-      expect(resumed.resources).toEqual([resource]);
-      expect([resumed.fence, resumed.ttl]).toEqual([lock.fence, 300_000]);
-      expect(resumed.token).not.toBe(lock.token);
-      expect(resumed.remaining()).toBeGreaterThan(0);
-      expect(await resumed.verify()).toBe(true);
-      expect(await resumed.extend(900_000)).toBeGreaterThan(600_000);
-      expect(resumed.remaining()).toBeGreaterThan(600_000);
+      const redlock = local.redlock({ ttl: 900_000, fencing: true });
+      const lock = await redlock.acquire(resource, { note });
+      const error = (await rejection(redlock.acquire(resource, { wait: 0 }))) as LockHeldError;
+      expect(error.holder).toEqual({ note, expiresIn: expect.any(Number) });
+      expect(error.holder!.expiresIn).toBeGreaterThan(600_000);
+      expect(await lock.extend()).toBeGreaterThan(600_000);
+      const resumed = await resume(redlock, await jsonOf(lock));
+      expect(await inspect(redlock, resource)).toMatchObject({ held: true, note });
       expect(await resumed.release()).toBe(true);
       await local.gone(resource);
-    });
-  });
-
-  describe("a note", () => {
-    test.each(['\u0000\u001b[2J\r\n"\\{tag} 日本 🐘 \u202e', "é".repeat(255), "null"])(
-      "is shown as it was given, and is handed over: %j",
-      async (note) => {
-        const resource = newResource();
-        const redlock = local.redlock({ ttl: 900_000, fencing: true });
-        const lock = await redlock.acquire(resource, { note });
-        const error = (await rejection(redlock.acquire(resource, { wait: 0 }))) as LockHeldError;
-        expect(error.holder).toEqual({ note, expiresIn: expect.any(Number) });
-        expect(error.holder!.expiresIn).toBeGreaterThan(600_000);
-        expect(await lock.extend()).toBeGreaterThan(600_000);
-        const resumed = await resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
-        expect(await inspect(redlock, resource)).toMatchObject({ held: true, note });
-        expect(await resumed.release()).toBe(true);
-        await local.gone(resource);
-        const plain = local.redlock();
-        const held = await plain.acquire(resource, { note });
-        expect(await inspect(plain, resource)).toMatchObject({ held: true, note });
-        expect(await held.release()).toBe(true);
-        await local.gone(resource);
-      },
-    );
-  });
+      const plain = local.redlock();
+      const held = await plain.acquire(resource, { note });
+      expect(await inspect(plain, resource)).toMatchObject({ held: true, note });
+      expect(await held.release()).toBe(true);
+      await local.gone(resource);
+    },
+  );
 
   describe("operators", () => {
     test("inspect a resource without changing it", async () => {
