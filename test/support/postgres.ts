@@ -41,7 +41,12 @@ export async function startPostgres(): Promise<Postgres> {
     join(postgresPrograms!, "postgres"),
     [...places, ...settings.flatMap((each) => ["-c", each])],
     { cwd: directory, ...user },
-    () => query(url, "SELECT 1"),
+    async () => {
+      const client = new pg.Client({ connectionString: url });
+      client.on("error", () => undefined);
+      await client.connect();
+      await client.end();
+    },
   );
   return {
     url,
@@ -59,15 +64,4 @@ async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const [uid, gid] = await Promise.all(["-u", "-g"].map((flag) => run("id", [flag, "postgres"])));
   return { uid: Number(uid!.stdout), gid: Number(gid!.stdout) };
-}
-
-async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => undefined);
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }
