@@ -64,17 +64,17 @@ export async function running(
 
 type Kind = "idem" | "tries" | "flight";
 
-function nameIn({ endpoints }: VirtualWorld, index: number, kind: Kind): string | undefined {
-  const [name] = endpoints[index]!.engine.execute(["KEYS", `redlock:${kind}:*`]) as string[];
-  return name;
+/** The replies to a command about the only key of a kind, by endpoint; null where there is none. */
+function ask<Reply>({ endpoints }: VirtualWorld, command: string, kind: Kind): (Reply | null)[] {
+  return endpoints.map(({ engine }) => {
+    const [name] = engine.execute(["KEYS", `redlock:${kind}:*`]) as string[];
+    return name === undefined ? null : (engine.execute([command, name]) as Reply);
+  });
 }
 
 /** The record of the only key by endpoint, or its count of runs; null where there is none. */
 export function textsOf(world: VirtualWorld, kind: Kind = "idem"): (string | null)[] {
-  return world.endpoints.map(({ engine }, index) => {
-    const name = nameIn(world, index, kind);
-    return name === undefined ? null : String(engine.execute(["GET", name]));
-  });
+  return ask<string>(world, "GET", kind);
 }
 
 /** {@link textsOf} the records, without their tokens, times and fingerprints. */
@@ -88,10 +88,7 @@ export function records(world: VirtualWorld): (string | null)[] {
 
 /** ms until the record of the only key expires, by endpoint; null where there is none. */
 export function ttls(world: VirtualWorld, kind: Kind = "idem"): (number | null)[] {
-  return world.endpoints.map(({ engine }, index) => {
-    const name = nameIn(world, index, kind);
-    return name === undefined ? null : (engine.execute(["PTTL", name]) as number);
-  });
+  return ask<number>(world, "PTTL", kind);
 }
 
 /** Refuses all further requests. */
