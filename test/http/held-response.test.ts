@@ -84,6 +84,17 @@ test("a connection carries the next request, also where nobody has read the body
   expect(reused).toEqual([false, true]);
 });
 
+test("a handler may write its Buffer again: the answer has the bytes of each time", async () => {
+  const stand = await serve((_req, res) => {
+    const chunk = Buffer.from("one ");
+    res.write(chunk, () => {
+      chunk.write("two ");
+      res.end(chunk);
+    });
+  });
+  expect(await (await stand.send(post())).text()).toBe("one two ");
+});
+
 test("a stream that is compressed further out is heard when there is room again", async () => {
   const bytes = randomBytes(3_000_000);
   const stand = await serve(
