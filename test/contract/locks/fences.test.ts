@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LockHeldError } from "../../../src/index.ts";
+import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { oneClient, type VirtualWorld } from "../../support/virtual-client.ts";
 
@@ -29,6 +29,17 @@ test("a fence is the time in ms, and one more than the largest counter where tha
     await lock.release();
   }
   expect(counters(world)).toEqual([now + 2, now + 2, now + 2]);
+});
+
+test("a fence that others have passed by before a quorum had it is not given out", async () => {
+  const { redlock, links, ...world } = oneClient({ fencing: true, wait: 0 });
+  const fence = world.runtime.now() + 10;
+  setCounter(world, 0, fence - 1);
+  // While the counters are raised to it, another client draws larger ones.
+  const overtake = { before: () => [1, 2].map((index) => setCounter(world, index, fence + 5)) };
+  for (const each of links) each.fate = (_, operation) => (operation() === "keep" ? overtake : "delivered");
+  expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(QuorumError);
+  expect(links.flatMap((each) => each.operations())).toContain("keep");
 });
 
 test("the counters of a fence are renewed by each extension after which they could end too early", async () => {
