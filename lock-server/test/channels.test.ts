@@ -31,11 +31,3 @@ test("a stream that nobody reads ends; the others stay", async () => {
   expect(channels.subscribers("c")).toBe(1);
   await expect(idle.getReader().read()).rejects.toThrow("not read");
 });
-
-test("a message of several lines is one event", async () => {
-  const channels = new Channels();
-  const reader = readEvents(channels.subscribe("d"));
-  await reader.next();
-  expect(channels.publish("d", "one\r\ntwo\nthree")).toBe(1);
-  expect(await reader.next()).toBe("data: message,d,one\ndata: two\ndata: three");
-});

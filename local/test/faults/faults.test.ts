@@ -166,8 +166,8 @@ describe.each(both)("streams %s", (_, open) => {
     await using stand = await open();
     const events = await listen(stand);
     expect(await events.next()).toBe(confirmed);
-    expect(await publish(stand, "grüß,\nyou")).toBe(1);
-    expect(await events.next()).toBe("data: message,a,grüß,\ndata: you");
+    expect(await publish(stand, "grüß,\r\nand\nyou")).toBe(1);
+    expect(await events.next()).toBe("data: message,a,grüß,\ndata: and\ndata: you");
     stand.abort();
     await left(stand);
     await until(() => stand.log().length === 2, "two entries of the log");
