@@ -20,7 +20,7 @@ const notRun: readonly (readonly [command: RegExp, why: string])[] = [
   [/^npm install( --save-dev)?( +[@a-z0-9./-]+)+$/, "the tests install the packed package instead"],
   [
     /^docker (build|run)( --?[\w-]+)*( [\w.:-]+)+$/,
-    "local/test/readme.long.test.ts runs them where Docker is, and the command of the image everywhere",
+    "test/docs/walk.long.test.ts runs the command of the image",
   ],
   [/^stripe listen --forward-to localhost:8787\/webhooks\/stripe$/, "it needs an account at Stripe"],
   [/^npx vitest run( \S+)+( -t "[^"]+")?$/, "it would run tests in tests"],

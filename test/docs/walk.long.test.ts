@@ -18,6 +18,7 @@ vi.setConfig({ testTimeout: 90_000 });
 const start = fencesOf("docs/getting-started.md");
 const readme = fencesOf("README.md");
 const webhooks = fencesOf("docs/webhooks.md");
+const local = fencesOf("local/README.md");
 const missing = ["curl", "openssl"].filter((program) => spawnSync(program, ["--version"]).error);
 
 let project: Project;
@@ -88,6 +89,24 @@ describe.skipIf(missing.length > 0)("docs/webhooks.md", () => {
     expect(`${shell(commands(deliver, forge))}\n`).toBe(`${answers}${outputAfter(webhooks, forge)}`);
     await until(() => worker.printed().includes("fulfil"), "what the Worker prints");
     expect(worker.printed().match(/fulfil .*/g)).toEqual(["fulfil evt_1 true"]);
+  });
+});
+
+describe.skipIf(missing.length > 0)("local/README.md", () => {
+  const recipe = (language: string) => local.find((fence) => fence.language === language)!.text;
+  const steps = [...recipe("yaml").matchAll(/- run: (.*)/g)].map(([, command]) => command!);
+  const [install, startEndpoint, wait, runTests] = steps;
+  const words: string[] = JSON.parse(/^CMD (.*)$/m.exec(recipe("dockerfile"))![1]!);
+
+  it.each([
+    ["workflow", `${startEndpoint}\nwait`],
+    ["container", `npx ${words.join(" ")}`],
+  ])("starts an endpoint in a %s, with the token", async (_, command) => {
+    expect([install, runTests]).toEqual(["npm ci", "npm test"]);
+    const own = String(await freePort());
+    background(command.replace("8079", own));
+    const answer = shell(`export UPSTASH_REDIS_REST_URL=http://127.0.0.1:${own}\n${wait}`);
+    expect(answer).toBe('{"result":"PONG"}');
   });
 });
 
