@@ -5,23 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
-import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { isAlive } from "../../../test/support/is-alive.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
+import { bundle } from "../../../tools/load.mjs";
 
-let folder: string;
 let program: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "redis-rest-local-cli-"));
-  program = join(folder, "cli.mjs");
-  // CommonJS modules in the bundle require Node's modules.
-  const require = `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`;
-  const entryPoints = ["local/src/cli/main.ts"];
-  const options = { bundle: true, platform: "node", format: "esm", banner: { js: require } } as const;
-  await build({ entryPoints, outfile: program, ...options });
+  program = await bundle("local/src/cli/main.ts", { packages: "external" });
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(program));
 
 /** The URLs that a command prints. */
 async function urlsOf(child: ChildProcess): Promise<string[]> {
@@ -43,7 +36,8 @@ describe.runIf(redisServer !== undefined)("the command with redis-servers", () =
   test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] as const)(
     "leaves nothing behind at %s",
     async (signal) => {
-      const scratch = await mkdtemp(join(folder, "scratch-"));
+      const scratch = await mkdtemp(join(tmpdir(), "redis-rest-local-cli-"));
+      onTestFinished(() => rm(scratch, { recursive: true }));
       const args = [program, "--count", "2", "--token", "t", "--engine", "redis"];
       const child = spawn(process.execPath, args, { env: { ...process.env, TMPDIR: scratch } });
       onTestFinished(() => void child.kill("SIGKILL"));

@@ -1,18 +1,20 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { build } from "esbuild";
 import { expect, onTestFinished, test } from "vitest";
 import { redisServer } from "../../../test/support/redis-servers.ts";
 import { until } from "../../../test/support/until.ts";
 
 /** Uses endpoints and forgets to close them, as a test of a user may. */
 const program = `
-  import { start } from "./local/src/index.ts";
-  const local = await start({ count: 1, engine: process.argv[2], keepsAlive: process.argv[3] === "keeps" });
+  import { load } from ${JSON.stringify(pathToFileURL("tools/load.mjs").href)};
+  const { start } = await load("local/src/index.ts");
+  const [, engine, keeps] = process.argv;
+  const local = await start({ count: 1, engine, keepsAlive: keeps !== undefined });
   const [endpoint] = local.endpoints;
   await endpoint.execute(["SET", "a", "1"]);
   await endpoint.stop();
@@ -31,12 +33,10 @@ test.each(["redis", "embedded"].filter((engine) => engine === "embedded" || redi
   async (engine) => {
     const folder = await mkdtemp(join(tmpdir(), "redlock-edge-forgotten-"));
     onTestFinished(() => rm(folder, { recursive: true }));
-    const outfile = join(folder, "program.mjs");
-    const stdin = { contents: program, resolveDir: resolve("."), loader: "ts" } as const;
-    await build({ stdin, bundle: true, platform: "node", format: "esm", outfile });
     const env = { ...process.env, TMPDIR: folder };
+    const command = ["--input-type=module", "-e", program, engine];
     const run = async (...args: string[]) =>
-      (await promisify(execFile)(process.execPath, [outfile, engine, ...args], { env })).stdout;
+      (await promisify(execFile)(process.execPath, [...command, ...args], { env })).stdout;
     expect(await run()).toBe('{"result":"1"}\n');
     const left = async () => (await readdir(folder)).filter((name) => name.startsWith("redis-rest-local"));
     await until(async () => (await left()).length === 0, "the server to be removed");
