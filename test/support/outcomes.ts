@@ -11,21 +11,14 @@ export async function outcomeOf<Value>(
 
 /** Resolves with the reason of a rejection. Rejects when the promise is fulfilled. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
-  let value: unknown;
-  try {
-    value = await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error(`expected a rejection, got ${String(value)}`);
+  const outcome = await outcomeOf(promise);
+  if ("error" in outcome) return outcome.error;
+  throw new Error(`expected a rejection, got ${String(outcome.value)}`);
 }
 
 /** Whether a promise is settled after one more turn of the event loop. */
 export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  const settled = promise.then(
-    () => true,
-    () => true,
-  );
+  const settled = Promise.allSettled([promise]).then(() => true);
   const nextTurn = new Promise<boolean>((resolve) => setImmediate(() => resolve(false)));
   return Promise.race([settled, nextTurn]);
 }
