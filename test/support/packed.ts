@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { type ExecFileSyncOptionsWithStringEncoding, execFileSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -38,6 +38,9 @@ export interface Project {
   remove(): void;
 }
 
+/** Piped, so that an error quotes what npm and the build have said. */
+const piped: ExecFileSyncOptionsWithStringEncoding = { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
+
 // The build of the packages takes seconds, so one run of the tests packs it once. The processes of a run have the same
 // parent. The first one that comes packs; the others wait for its file. The time of the last change is in the name,
 // because `vitest watch` is one run that lasts.
@@ -70,19 +73,11 @@ export async function installPacked(): Promise<Project> {
   const packed = await pack();
   const folder = mkdtempSync(join(tmpdir(), "redlock-edge-package-"));
   const run = (command: string, ...args: string[]): string =>
-    execFileSync(command, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({ name: "user", private: true, type: "module" }),
-  );
-  run(
-    "npm",
-    "install",
-    "--offline",
-    "--no-audit",
-    "--no-fund",
-    ...Object.values(packed).map(({ tarball }) => tarball),
-  );
+    execFileSync(command, args, { cwd: folder, ...piped });
+  const user = { name: "user", private: true, type: "module" };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(user));
+  const tarballs = Object.values(packed).map(({ tarball }) => tarball);
+  run("npm", "install", "--offline", "--no-audit", "--no-fund", ...tarballs);
   return {
     folder,
     installed: join(folder, "node_modules", "redlock-edge"),
@@ -121,14 +116,11 @@ function removeOthers(): void {
 }
 
 function packInto(destination: string): Packages {
+  const packages = [".", "./lock-server", "./local"];
   const printed = execFileSync(
     "npm",
-    ["pack", ".", "./lock-server", "./local", "--json", "--pack-destination", destination],
-    {
-      encoding: "utf8",
-      // Piped, so that an error quotes what npm and the build have said.
-      stdio: ["ignore", "pipe", "pipe"],
-    },
+    ["pack", ...packages, "--json", "--pack-destination", destination],
+    piped,
   );
   // The build's own output may come first.
   const made = JSON.parse(printed.slice(printed.indexOf("[\n"))) as {
