@@ -42,36 +42,20 @@ export const twoHolders: readonly Invariant[] = [
   "one run per tick",
 ];
 
-/** Whether a simulation of this theme uses the code that the mutant changes. */
-export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolean {
-  if (only) return theme === only;
-  const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
-  if (patches.some(({ file }) => /\/(internal\/)?mailbox/.test(file))) return theme === "mailbox";
-  if (areIn("sync/debounce.")) return theme === "debounce";
-  if (areIn("sync/singleton.")) return theme === "singleton";
-  if (areIn("sync/refresh-once.")) return theme === "refresh";
-  if (areIn("wake-up/")) return theme === "wake-ups";
-  if (areIn("sync/") || ["interval", "member", "queue"].some((name) => areIn(`twins/${name}-twin.ts`)))
-    return ![
-      "locks",
-      "operators",
-      "locked-runs",
-      "wake-ups",
-      "debounce",
-      "singleton",
-      "refresh",
-      "mailbox",
-    ].includes(theme);
-  return theme === "operators" || !operated.some(areIn);
-}
-
-/** What only operators, counted runs and HTTP endpoints use. */
-const operated = [
-  "inspect/inspect.ts",
-  "idempotency/forget.ts",
-  "idempotency/attempts.ts",
-  "endpoints/post.ts",
+/** Files that only one theme uses. */
+const themes: readonly (readonly [RegExp, Theme])[] = [
+  [/\/(internal\/)?mailbox/, "mailbox"],
+  [/^sync\/debounce\./, "debounce"],
+  [/^sync\/singleton\./, "singleton"],
+  [/^sync\/refresh-once\./, "refresh"],
+  [/^wake-up\//, "wake-ups"],
 ];
+
+/** Whether a simulation of this theme may use the code that the mutant changes. */
+export function concerns({ patches, theme }: Mutant, played: Theme): boolean {
+  const only = theme ?? themes.find(([form]) => patches.some(({ file }) => form.test(file)))?.[1];
+  return only === undefined || only === played;
+}
 
 /** Two holders, or two runs, at once. */
 export const twoAtOnce: readonly Invariant[] = [...twoHolders, "one handler at a time"];
