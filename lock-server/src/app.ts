@@ -122,8 +122,10 @@ function decodeName(encoded: string): string {
 }
 
 async function commandsOf(request: Request, isPipeline: boolean): Promise<(string | number)[][]> {
-  const body = await request.arrayBuffer();
-  if (body.byteLength > maxBody) {
+  // A body that says that it is too large is not read.
+  const isLong = Number(request.headers.get("content-length")) > maxBody;
+  const body = isLong ? undefined : await request.arrayBuffer();
+  if (!body || body.byteLength > maxBody) {
     throw new Refusal(413, `ERR max request size of ${maxBody} bytes exceeded`);
   }
   let given: unknown;

@@ -126,6 +126,13 @@ describe("the settings of a server", () => {
     expect(await shown(old, [token, ""])).toEqual([401, "Unauthorized: the token is wrong"]);
   });
 
+  test("a body that says that it is too large is refused before it is read", async () => {
+    const app = lockServerApp({ locks: () => namespaceOf(new Map()), tokens: () => [token] });
+    const headers = { ...json, "content-length": String(11 * 1024 * 1024) };
+    const request = new Request("https://locks.example", { method: "POST", headers, body: '["PING"]' });
+    expect((await app.fetch(request, {})).status).toBe(413);
+  });
+
   test("name and jurisdiction decide in which object its keys are, and a location does not", async () => {
     const objects: Objects = new Map();
     const locks = namespaceOf(objects);
