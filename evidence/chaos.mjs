@@ -3,7 +3,7 @@
 import { rm } from "node:fs/promises";
 import process from "node:process";
 import { readArguments, refuse } from "../tools/arguments.mjs";
-import { bundle, load } from "../tools/load.mjs";
+import { bundleFile, load } from "../tools/load.mjs";
 
 const usage = "node evidence/chaos.mjs [--minutes 1] [--seed n] [--endpoints 3] [--clients 4]";
 
@@ -30,7 +30,7 @@ async function run(options) {
   const { runChaos } = await load("evidence/chaos/main.ts");
   const { evaluateRun } = await load("evidence/chaos/report.ts");
   console.log(`\nchaos for ${options.seconds} s; a similar run: --seed ${options.seed}\n`);
-  const program = await bundle("evidence/chaos/client.ts");
+  const program = await bundleFile("evidence/chaos/client.ts");
   const { text, passed } = await runChaos({ ...options, program, signal: stop.signal })
     .then(evaluateRun)
     .finally(() => rm(program, { force: true }));

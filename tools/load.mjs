@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -15,11 +15,10 @@ export const project = dirname(dirname(fileURLToPath(import.meta.url)));
  *   process makes several of an entry
  * @returns {Promise<string>} the path of the bundle, which the caller removes
  */
-export async function bundle(entry, { name = entry, ...options } = {}) {
+export async function bundleFile(entry, { name = entry, ...options } = {}) {
   // Inside node_modules: packages are resolved from there, and it is never committed.
-  const directory = join(project, "node_modules", ".cache", "redlock-edge");
-  const outfile = join(directory, `${name.replace(/\W+/g, "-")}-${process.pid}.mjs`);
-  await mkdir(directory, { recursive: true });
+  const file = `${name.replace(/\W+/g, "-")}-${process.pid}.mjs`;
+  const outfile = join(project, "node_modules/.cache/redlock-edge", file);
   await build({
     absWorkingDir: project,
     entryPoints: [entry],
@@ -46,7 +45,7 @@ export async function bundle(entry, { name = entry, ...options } = {}) {
  * const { start } = await load("local/src/index.ts");
  */
 export async function load(entry) {
-  const outfile = await bundle(entry, { packages: "external" });
+  const outfile = await bundleFile(entry, { packages: "external" });
   try {
     return await import(pathToFileURL(outfile).href);
   } finally {

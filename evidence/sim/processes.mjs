@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
-import { bundle, project } from "../../tools/load.mjs";
+import { bundleFile, project } from "../../tools/load.mjs";
 import { applyPatch, pathOf } from "./mutants/patch.mjs";
 
 /**
@@ -15,7 +15,7 @@ import { applyPatch, pathOf } from "./mutants/patch.mjs";
  * @throws when one of the mutant's patches no longer applies
  */
 export async function bundleSimulator({ mutant } = {}) {
-  const file = await bundle("evidence/sim/main.ts", {
+  const file = await bundleFile("evidence/sim/main.ts", {
     name: `simulator, ${mutant?.name ?? "sound"}`,
     sourcemap: false,
     plugins: mutant ? [mutation(mutant)] : [],

@@ -8,11 +8,11 @@ import { createInterface } from "node:readline/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { isAlive } from "../../../test/support/is-alive.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
-import { bundle } from "../../../tools/load.mjs";
+import { bundleFile } from "../../../tools/load.mjs";
 
 let program: string;
 beforeAll(async () => {
-  program = await bundle("local/src/cli/main.ts", { packages: "external" });
+  program = await bundleFile("local/src/cli/main.ts", { packages: "external" });
 });
 afterAll(() => rm(program));
 
