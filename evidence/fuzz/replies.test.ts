@@ -1,15 +1,15 @@
+import { inspect as textOf } from "node:util";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { handoff, resume } from "../../src/handoff/index.ts";
 import { forgetKey, Idempotency } from "../../src/idempotency/index.ts";
-import { type Lock, Redlock } from "../../src/index.ts";
+import { isRedlockError, type Lock, Redlock } from "../../src/index.ts";
 import { forceRelease, inspect } from "../../src/inspect/index.ts";
 import { rejection } from "../../test/support/outcomes.ts";
 import { seeded } from "../../test/support/seeded.ts";
 import { forbidUnhandledRejections } from "../../test/support/unhandled.ts";
 import { makeDigestSynchronous } from "../sim/world/digest.ts";
 import { type Lie, lies } from "./lies.ts";
-import { expectNoSecret, expectTyped } from "./messages.ts";
 import { openNetwork } from "./network.ts";
 
 // Endpoints that answer anything but the truth. If a quorum of them does, nothing is granted; if one of three does, nothing else
@@ -22,6 +22,22 @@ afterAll(() => {
   globalThis.fetch = native;
   restoreDigest();
 });
+
+/** Everything that an error or an event contains, causes and votes included. */
+const everythingOf = (emitted: unknown) =>
+  textOf(emitted, { depth: 12, maxStringLength: null, maxArrayLength: null });
+
+/** Fails when an event or an error contains a secret. */
+function expectNoSecret(emitted: readonly unknown[], secrets: Iterable<string>): void {
+  const text = everythingOf(emitted);
+  for (const secret of secrets) expect(text.includes(secret), `${secret} in ${text}`).toBe(false);
+}
+
+/** Fails unless it is an error of this package, with one of the codes. */
+function expectTyped(error: unknown, ...codes: string[]): void {
+  expect(isRedlockError(error), everythingOf(error)).toBe(true);
+  expect(codes, everythingOf(error)).toContain((error as { code: string }).code);
+}
 
 const dialect = fc.constantFrom("upstash", "redis-8.4", "redis");
 /** One endpoint or three, with fences or without, one resource or two. */

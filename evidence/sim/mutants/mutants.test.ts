@@ -36,12 +36,10 @@ const some = [
 ];
 const tried = mutants.filter(({ name }) => isFull || some.includes(name));
 
-/** How many other seeds are tried if the recorded one no longer notices a mutant. */
-const others = isFull ? 300 : 60;
-
 test.each(tried)("noticed: $name", { timeout: 600_000 }, async (mutant) => {
   const recorded = caught[mutant.name]!.seed;
-  const more = Array.from({ length: others }, (_, index) => index + 1);
+  // If that no longer notices it, others are tried.
+  const more = Array.from({ length: isFull ? 300 : 60 }, (_, index) => index + 1);
   const seeds = [recorded, ...more.filter((seed) => concerns(mutant, themeOf(seed)))];
   const { seed } = await hunt(mutant, seeds, 30_000);
   expect(seed, `node evidence/sim-mutants.mjs --only "${mutant.name}"`).toBeGreaterThan(0);
