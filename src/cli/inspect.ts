@@ -117,8 +117,7 @@ export function findingText(finding: Finding): Text {
 export async function inspectOnce(call: Call): Promise<Outcome> {
   const finding = await look(clientOf(call), await targetOf(call));
   const { state } = finding;
-  const isNothing = state === "free" || state === "none";
-  const known = isNothing ? exitCode.nothing : exitCode.done;
+  const known = state === "free" || state === "none" ? exitCode.nothing : exitCode.done;
   const code = state === "undecided" ? exitCode.failed : known;
   return { code, fields: finding, text: findingText(finding) };
 }
